@@ -101,17 +101,19 @@ using Status = Result<void>;
 
 /// EXPANSE_TRY(auto x, Expression()): declares x from the value or returns the error.
 #define EXPANSE_TRY(declaration, expression) \
-  EXPANSE_TRY_IMPL(EXPANSE_CONCAT(expanse_try_, __LINE__), declaration, expression)
+  EXPANSE_TRY_IMPL(EXPANSE_CONCAT(expanse_try_, __COUNTER__), declaration, expression)
 #define EXPANSE_TRY_IMPL(tmp, declaration, expression) \
   auto tmp = (expression);                             \
   if (!tmp.ok()) return tmp.error();                   \
   declaration = std::move(tmp).value()
 
 /// EXPANSE_CHECK_OK(Expression()): returns the error of a Status or Result, if any.
-#define EXPANSE_CHECK_OK(expression)                          \
-  do {                                                        \
-    auto expanse_status = (expression);                       \
-    if (!expanse_status.ok()) return expanse_status.error();  \
+#define EXPANSE_CHECK_OK(expression) \
+  EXPANSE_CHECK_OK_IMPL(EXPANSE_CONCAT(expanse_status_, __COUNTER__), expression)
+#define EXPANSE_CHECK_OK_IMPL(tmp, expression) \
+  do {                                         \
+    auto tmp = (expression);                   \
+    if (!tmp.ok()) return tmp.error();         \
   } while (false)
 
 /// Programmer errors only; never on input from outside.
