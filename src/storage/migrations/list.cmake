@@ -1,0 +1,7 @@
+# Migrations of each schema in the order in which they are applied. Append, never edit or reorder.
+set(EXPANSE_MIGRATIONS_CONTROL
+)
+set(EXPANSE_MIGRATIONS_DATA
+)
+set(EXPANSE_MIGRATIONS_INTELLIGENCE
+)

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/relational/value.h"
+
+#include "base/result.h"
+
+namespace expanse::storage {
+
+const Value& Row::Cell(size_t column) const { return rows_->Cell(index_, column); }
+
+const Value& Row::Cell(std::string_view column) const {
+  const auto& names = rows_->columns();
+  for (size_t i = 0; i < names.size(); ++i)
+    if (names[i] == column) return rows_->Cell(index_, i);
+  EXPANSE_CHECK(!"the result has no column of this name");
+  return rows_->Cell(index_, 0);
+}
+
+int64_t Row::AsInt64(const Value& v) {
+  const auto* p = std::get_if<int64_t>(&v.variant());
+  EXPANSE_CHECK(p != nullptr);
+  return *p;
+}
+
+double Row::AsDouble(const Value& v) {
+  if (const auto* i = std::get_if<int64_t>(&v.variant())) return static_cast<double>(*i);
+  const auto* p = std::get_if<double>(&v.variant());
+  EXPANSE_CHECK(p != nullptr);
+  return *p;
+}
+
+const std::string& Row::AsText(const Value& v) {
+  const auto* p = std::get_if<std::string>(&v.variant());
+  EXPANSE_CHECK(p != nullptr);
+  return *p;
+}
+
+const std::string& Row::AsBytes(const Value& v) {
+  const auto* p = std::get_if<Blob>(&v.variant());
+  EXPANSE_CHECK(p != nullptr);
+  return p->bytes;
+}
+
+const Value& Rows::Cell(size_t row, size_t column) const {
+  EXPANSE_CHECK(column < columns_.size() && row < size());
+  return cells_[row * columns_.size() + column];
+}
+
+}  // namespace expanse::storage
