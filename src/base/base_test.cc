@@ -62,7 +62,8 @@ TEST(Terminal, ControlCharactersFromOutsideAreEscaped) {
 }
 
 TEST(Base64Url, RoundTripsAndRefusesForeignCharacters) {
-  for (const std::string s : {std::string(""), std::string("f"), std::string("fo"), std::string("\x00\xff\x10", 3)})
+  for (const std::string& s :
+       {std::string(""), std::string("f"), std::string("fo"), std::string("\x00\xff\x10", 3)})
     EXPECT_EQ(Base64UrlDecode(Base64UrlEncode(s)).value(), s);
   EXPECT_FALSE(Base64UrlDecode("a+b/").has_value());
   EXPECT_FALSE(Base64UrlDecode("abcde").has_value());

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/log.h"
 
+#include <atomic>
+
 #include <fmt/format.h>
 #include <unistd.h>
-
-#include <atomic>
 
 #include "base/strings.h"
 #include "base/time.h"
@@ -17,10 +17,14 @@ std::atomic<Format> line_format{Format::kText};
 
 constexpr std::string_view Name(Level level) {
   switch (level) {
-    case Level::kDebug: return "debug";
-    case Level::kInfo: return "info";
-    case Level::kWarning: return "warning";
-    case Level::kError: return "error";
+    case Level::kDebug:
+      return "debug";
+    case Level::kInfo:
+      return "info";
+    case Level::kWarning:
+      return "warning";
+    case Level::kError:
+      return "error";
   }
   return "info";
 }
@@ -41,7 +45,8 @@ void AppendJsonString(std::string& out, std::string_view text) {
 }
 
 void AppendTextValue(std::string& out, std::string_view value) {
-  const bool plain = !value.empty() && value.find_first_of(" \"=\n\r\t\\") == std::string_view::npos;
+  const bool plain =
+      !value.empty() && value.find_first_of(" \"=\n\r\t\\") == std::string_view::npos;
   if (plain) {
     out += EscapeForTerminal(value);
   } else {

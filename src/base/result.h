@@ -117,9 +117,9 @@ using Status = Result<void>;
   } while (false)
 
 /// Programmer errors only; never on input from outside.
-#define EXPANSE_CHECK(condition)                                                       \
-  do {                                                                                 \
-    if (!(condition)) ::expanse::CheckFailed(#condition, __FILE__, __LINE__);          \
+#define EXPANSE_CHECK(condition)                                              \
+  do {                                                                        \
+    if (!(condition)) ::expanse::CheckFailed(#condition, __FILE__, __LINE__); \
   } while (false)
 
 namespace expanse {

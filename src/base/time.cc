@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/time.h"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <cctype>
 #include <limits>
+
+#include <fmt/format.h>
 
 namespace expanse {
 namespace {
@@ -76,7 +76,8 @@ Result<WallTime> ParseRfc3339(std::string_view text) {
   in.remove_prefix(1);
   if (zone == '+' || zone == '-') {
     int oh = 0, om = 0;
-    if (!TakeNumber(in, 2, oh) || !TakeChar(in, ':') || !TakeNumber(in, 2, om)) return BadTime(text);
+    if (!TakeNumber(in, 2, oh) || !TakeChar(in, ':') || !TakeNumber(in, 2, om))
+      return BadTime(text);
     offset_minutes = (zone == '-' ? -1 : 1) * (oh * 60 + om);
   } else if (zone != 'Z' && zone != 'z') {
     return BadTime(text);
@@ -84,8 +85,8 @@ Result<WallTime> ParseRfc3339(std::string_view text) {
   const year_month_day ymd{year(year_n), month(static_cast<unsigned>(month_n)),
                            day(static_cast<unsigned>(day_n))};
   if (!in.empty() || !ymd.ok() || hour > 23 || minute > 59 || second > 60) return BadTime(text);
-  return WallTime(sys_days(ymd).time_since_epoch() + hours(hour) + minutes(minute - offset_minutes) +
-                  seconds(second) + Millis(millis));
+  return WallTime(sys_days(ymd).time_since_epoch() + hours(hour) +
+                  minutes(minute - offset_minutes) + seconds(second) + Millis(millis));
 }
 
 Result<Millis> ParseDuration(std::string_view text) {

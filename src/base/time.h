@@ -41,8 +41,7 @@ class Deadline {
   bool Expired() const { return std::chrono::steady_clock::now() >= at_; }
   /// Time left; 0 when expired.
   Millis Remaining() const {
-    auto left =
-        std::chrono::duration_cast<Millis>(at_ - std::chrono::steady_clock::now());
+    auto left = std::chrono::duration_cast<Millis>(at_ - std::chrono::steady_clock::now());
     return left.count() > 0 ? left : Millis(0);
   }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/units.h"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <cmath>
 #include <limits>
+
+#include <fmt/format.h>
 
 namespace expanse {
 namespace {
@@ -90,9 +90,12 @@ std::string FormatGibProse(Bytes b) {
 std::string FormatSizeProse(Bytes b) {
   const double v = static_cast<double>(b.value);
   const double a = std::fabs(v);
-  if (a >= static_cast<double>(kGiB)) return fmt::format("{:.1f} GiB", v / static_cast<double>(kGiB));
-  if (a >= static_cast<double>(kMiB)) return fmt::format("{:.1f} MiB", v / static_cast<double>(kMiB));
-  if (a >= static_cast<double>(kKiB)) return fmt::format("{:.1f} KiB", v / static_cast<double>(kKiB));
+  if (a >= static_cast<double>(kGiB))
+    return fmt::format("{:.1f} GiB", v / static_cast<double>(kGiB));
+  if (a >= static_cast<double>(kMiB))
+    return fmt::format("{:.1f} MiB", v / static_cast<double>(kMiB));
+  if (a >= static_cast<double>(kKiB))
+    return fmt::format("{:.1f} KiB", v / static_cast<double>(kKiB));
   return fmt::format("{} B", b.value);
 }
 

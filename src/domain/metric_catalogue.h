@@ -14,11 +14,11 @@ enum class MetricKind {
 };
 
 struct MetricInfo {
-  std::string_view name;       // series name in the store and in CSV
-  std::string_view unit;       // "cores", "bytes", "ratio", "watts", "celsius", "hertz", "count"
+  std::string_view name;  // series name in the store and in CSV
+  std::string_view unit;  // "cores", "bytes", "ratio", "watts", "celsius", "hertz", "count"
   MetricKind kind;
-  std::string_view source;     // "cgroup", "proc", "nvidia-smi"
-  std::string_view scope;      // "step", "node", "gpu"
+  std::string_view source;  // "cgroup", "proc", "nvidia-smi"
+  std::string_view scope;   // "step", "node", "gpu"
   std::string_view doc;
 };
 

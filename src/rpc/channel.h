@@ -2,11 +2,11 @@
 // Client side of the contract.
 #pragma once
 
-#include <google/protobuf/message.h>
-
 #include <functional>
 #include <string>
 #include <string_view>
+
+#include <google/protobuf/message.h>
 
 #include "base/result.h"
 #include "base/time.h"
@@ -19,8 +19,8 @@ class Channel {
   virtual ~Channel() = default;
   /// bearer: empty for public methods.
   virtual Status Call(std::string_view path, std::string_view bearer,
-                      const google::protobuf::Message& request,
-                      google::protobuf::Message* response, Deadline deadline) = 0;
+                      const google::protobuf::Message& request, google::protobuf::Message* response,
+                      Deadline deadline) = 0;
 };
 
 /// application/proto over HTTP. Errors of the server keep their code and message; no connection

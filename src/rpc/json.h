@@ -3,10 +3,10 @@
 // zeros of optional fields printed, unset fields absent.
 #pragma once
 
-#include <google/protobuf/message.h>
-
 #include <string>
 #include <string_view>
+
+#include <google/protobuf/message.h>
 
 #include "base/result.h"
 

@@ -4,13 +4,13 @@
 // error shape {code, message, details}. Generated code (tools/protoc_gen_expanse) adds methods.
 #pragma once
 
-#include <google/protobuf/message.h>
-
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+
+#include <google/protobuf/message.h>
 
 #include "base/result.h"
 #include "platform/net/http.h"

@@ -2,17 +2,17 @@
 // protoc plugin: for each service an abstract class for handlers, Register(Router&, Service&) and a
 // typed client. Refuses an rpc without the option (expanse.common.v1.permission), which makes a
 // forgotten permission a build error.
-#include <google/protobuf/compiler/code_generator.h>
-#include <google/protobuf/compiler/plugin.h>
-#include <google/protobuf/descriptor.h>
-#include <google/protobuf/io/printer.h>
-#include <google/protobuf/io/zero_copy_stream.h>
-#include <google/protobuf/unknown_field_set.h>
-
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
+
+#include <google/protobuf/compiler/code_generator.h>
+#include <google/protobuf/compiler/plugin.h>
+#include <google/protobuf/descriptor.pb.h>
+#include <google/protobuf/io/printer.h>
+#include <google/protobuf/io/zero_copy_stream.h>
+#include <google/protobuf/unknown_field_set.h>
 
 namespace {
 
@@ -25,10 +25,18 @@ using google::protobuf::ServiceDescriptor;
 // before any generated header exists, so it reads the option as an unknown field.
 constexpr int kPermissionField = 50001;
 
-const std::set<std::string> kPermissions{
-    "public",       "session",         "compute",           "plane",
-    "members.manage", "teams.manage",  "security.manage",   "computes.register",
-    "computes.manage", "executions.read", "executions.read_all", "billing.manage"};
+const std::set<std::string> kPermissions{"public",
+                                         "session",
+                                         "compute",
+                                         "plane",
+                                         "members.manage",
+                                         "teams.manage",
+                                         "security.manage",
+                                         "computes.register",
+                                         "computes.manage",
+                                         "executions.read",
+                                         "executions.read_all",
+                                         "billing.manage"};
 
 std::string Replace(std::string text, const std::string& from, const std::string& to) {
   for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
@@ -59,7 +67,8 @@ class Generator final : public google::protobuf::compiler::CodeGenerator {
         const auto* method = file->service(s)->method(m);
         const std::string permission = Permission(method);
         if (kPermissions.count(permission) == 0) {
-          *error = method->full_name() + ": needs option (expanse.common.v1.permission), one of the " +
+          *error = method->full_name() +
+                   ": needs option (expanse.common.v1.permission), one of the " +
                    "names in options.proto; got '" + permission + "'";
           return false;
         }
@@ -138,7 +147,8 @@ class Generator final : public google::protobuf::compiler::CodeGenerator {
     for (int m = 0; m < service->method_count(); ++m)
       c.Print(
           "\n::expanse::Result<$out$> $name$Client::$method$(\n"
-          "    std::string_view bearer, const $in$& request, ::expanse::Deadline deadline) const {\n"
+          "    std::string_view bearer, const $in$& request, ::expanse::Deadline deadline) const "
+          "{\n"
           "  $out$ response;\n"
           "  auto status = channel_.Call(\"/$full$/$method$\", bearer, request, &response, "
           "deadline);\n"

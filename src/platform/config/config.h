@@ -16,8 +16,8 @@ namespace expanse::platform {
 enum class SettingKind { kString, kInt, kBool, kDuration, kSize };
 
 struct Setting {
-  std::string_view key;   // "listen"; flag --listen, file key `listen`
-  std::string_view env;   // "EXPANSE_DATA_LISTEN"; empty: none
+  std::string_view key;  // "listen"; flag --listen, file key `listen`
+  std::string_view env;  // "EXPANSE_DATA_LISTEN"; empty: none
   SettingKind kind;
   std::string_view default_value;
   std::string_view doc;

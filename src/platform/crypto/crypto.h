@@ -2,6 +2,7 @@
 // Hashes by OpenSSL. No algorithm is implemented here.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>

@@ -3,12 +3,12 @@
 // unchanged on a recorded tree.
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <sys/types.h>
 
 #include "base/result.h"
 

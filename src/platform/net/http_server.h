@@ -18,8 +18,8 @@ struct HttpServerOptions {
   size_t max_body_bytes = 64 << 20;  // more: 413
   size_t max_header_bytes = 32 << 10;
   int max_connections = 4096;
-  int max_queued_requests = 1024;  // more: 503 with Retry-After
-  Millis idle_timeout{60'000};     // also for a half-sent request
+  int max_queued_requests = 1024;    // more: 503 with Retry-After
+  Millis idle_timeout{60'000};       // also for a half-sent request
   std::string tls_certificate_file;  // PEM; empty: plain HTTP
   std::string tls_key_file;
 };
