@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cerrno>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "collect/core/spool.h"
+#include "collect/core/spool_files.h"
+#include "collect/core/spool_format.h"
+#include "platform/fs/fs.h"
+
+namespace expanse::collect {
+namespace {
+
+/// Up to length bytes at offset; fewer at the end of the file.
+Result<std::string> ReadAt(int fd, const std::string& path, int64_t offset, size_t length) {
+  std::string bytes(length, '\0');
+  size_t done = 0;
+  while (done < length) {
+    const ssize_t n = ::pread(fd, bytes.data() + done, length - done,
+                              static_cast<off_t>(offset + static_cast<int64_t>(done)));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return ErrnoError("read spool segment", path, errno);
+    if (n == 0) break;
+    done += static_cast<size_t>(n);
+  }
+  bytes.resize(done);
+  return bytes;
+}
+
+enum class StepResult {
+  kProgress,  // look again
+  kStop,      // the batch is complete, or there is nothing more now
+};
+
+}  // namespace
+
+struct SpoolReader::Impl {
+  std::string directory;
+  ReaderCursor cursor;    // durable
+  std::string source_id;  // of what is being read
+  uint64_t expected = 1;  // next sequence
+  uint64_t returned = 0;  // last sequence given out; nothing beyond it can be acknowledged
+  uint64_t counted = 0;   // losses up to here are in stats already (Rewind reads twice)
+  SpoolReaderStats stats;
+
+  SegmentFile file;  // being read
+  bool reading = false;
+  FileDescriptor fd;  // stays valid when the file is renamed
+  int64_t offset = 0;
+
+  std::string window;  // bytes of the segment from offset on
+  size_t window_at = 0;
+
+  Result<StepResult> Step(size_t max_records, size_t max_bytes, SpoolBatch* batch, size_t* bytes);
+  Result<StepResult> EnterSegment(SpoolBatch* batch);
+  Result<StepResult> AtEnd(bool damaged);
+  Result<FrameStatus> PeekFrame(Frame* frame);
+  StepResult Take(const Frame& frame, SpoolBatch* batch, size_t* bytes);
+  void CountLoss(uint64_t from, uint64_t to);
+  void LeaveSegment() {
+    reading = false;
+    fd.Reset();
+    window.clear();
+    window_at = 0;
+  }
+};
+
+void SpoolReader::Impl::CountLoss(uint64_t from, uint64_t to) {
+  from = std::max(from, counted);
+  if (to > from) stats.lost_records += to - from;
+  counted = std::max(counted, to);
+}
+
+/// Chooses the segment that holds `expected`, or the next one after it.
+Result<StepResult> SpoolReader::Impl::EnterSegment(SpoolBatch* batch) {
+  EXPANSE_TRY(const auto segments, ListSegments(directory));
+  stats.waiting_bytes = 0;
+  for (const auto& s : segments) stats.waiting_bytes += s.size;
+  const SegmentFile* chosen = nullptr;
+  for (const auto& s : segments) {
+    // Already read through: `file` is the last one that was entered and left.
+    if (file.first_sequence != 0 && s.first_sequence <= file.first_sequence) continue;
+    if (chosen == nullptr || s.first_sequence <= expected) chosen = &s;
+  }
+  if (chosen == nullptr) return StepResult::kStop;
+  FileDescriptor opened(::open(chosen->path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!opened.valid()) {
+    // Renamed or dropped between listing and opening: list again, but not for ever.
+    if (errno == ENOENT) return StepResult::kStop;
+    return ErrnoError("open spool segment", chosen->path, errno);
+  }
+  EXPANSE_TRY(const auto head, ReadAt(opened.get(), chosen->path, 0, kSegmentHeaderBytes));
+  const auto header = ParseSegmentHeader(head);
+  const bool last = chosen->first_sequence == segments.back().first_sequence;
+  if (!header) {
+    if (last) return StepResult::kStop;  // being created
+    ++stats.damaged_frames;
+    file = *chosen;
+    return StepResult::kProgress;
+  }
+  if (header->source_id != source_id) {
+    if (!batch->empty()) return StepResult::kStop;
+    source_id = header->source_id;
+    batch->source_id = source_id;
+    expected = cursor.source_id == source_id ? cursor.acknowledged + 1 : header->first_sequence;
+    counted = expected;
+    returned = expected - 1;
+  }
+  file = *chosen;
+  fd = std::move(opened);
+  reading = true;
+  offset = kSegmentHeaderBytes;
+  window.clear();
+  window_at = 0;
+  return StepResult::kProgress;
+}
+
+/// Nothing more can be read here now. Moves on when a later segment exists.
+Result<StepResult> SpoolReader::Impl::AtEnd(bool damaged) {
+  EXPANSE_TRY(const auto segments, ListSegments(directory));
+  const bool has_successor =
+      !segments.empty() && segments.back().first_sequence > file.first_sequence;
+  if (!has_successor) {
+    window.clear();  // read the end afresh next time; a shared file system may show old bytes
+    window_at = 0;
+    return StepResult::kStop;
+  }
+  // The writer may have written more and rotated since the window was read.
+  struct stat st {};
+  if (::fstat(fd.get(), &st) == 0 &&
+      st.st_size > offset + static_cast<int64_t>(window.size() - window_at)) {
+    window.clear();
+    window_at = 0;
+    return StepResult::kProgress;
+  }
+  if (damaged) {
+    ++stats.damaged_frames;
+    log::Warning("spool.damaged_frame", {{"segment", file.path}, {"offset", offset}});
+  }
+  LeaveSegment();
+  return StepResult::kProgress;
+}
+
+/// Parses at the current offset, reading as much of the file as the frame needs.
+Result<FrameStatus> SpoolReader::Impl::PeekFrame(Frame* frame) {
+  constexpr size_t kChunk = 256 << 10;
+  size_t want = kFrameHeaderBytes;
+  for (;;) {
+    const std::string_view have = std::string_view(window).substr(window_at);
+    if (have.size() >= want) {
+      const FrameStatus status = ParseFrame(have, frame);
+      if (status != FrameStatus::kIncomplete) return status;
+      want = std::max(want, frame->size);
+    }
+    if (have.size() >= want) return FrameStatus::kIncomplete;
+    EXPANSE_TRY(auto more, ReadAt(fd.get(), file.path, offset + static_cast<int64_t>(have.size()),
+                                  std::max(kChunk, want - have.size())));
+    if (more.empty()) {
+      if (have.empty()) return FrameStatus::kIncomplete;
+      const FrameStatus status = ParseFrame(have, frame);
+      return status;
+    }
+    window.erase(0, window_at);
+    window_at = 0;
+    window += more;
+  }
+}
+
+StepResult SpoolReader::Impl::Take(const Frame& frame, SpoolBatch* batch, size_t* bytes) {
+  const auto advance = [&] {
+    offset += static_cast<int64_t>(frame.size);
+    window_at += frame.size;
+  };
+  if (frame.sequence < expected) {  // before the cursor
+    advance();
+    return StepResult::kProgress;
+  }
+  if (frame.sequence > expected) {
+    if (!batch->empty()) return StepResult::kStop;  // a batch has no holes
+    CountLoss(expected, frame.sequence);
+    expected = frame.sequence;
+  }
+  data::v1::Record record;
+  if (!record.ParseFromArray(frame.payload.data(), static_cast<int>(frame.payload.size()))) {
+    if (!batch->empty()) return StepResult::kStop;
+    if (expected >= counted) ++stats.unparsable_records;
+    CountLoss(expected, expected + 1);
+    ++expected;
+    advance();
+    return StepResult::kProgress;
+  }
+  if (batch->empty()) batch->first_sequence = frame.sequence;
+  batch->records.push_back(std::move(record));
+  *bytes += frame.payload.size();
+  returned = frame.sequence;
+  ++expected;
+  advance();
+  return StepResult::kProgress;
+}
+
+Result<StepResult> SpoolReader::Impl::Step(size_t max_records, size_t max_bytes, SpoolBatch* batch,
+                                           size_t* bytes) {
+  if (batch->records.size() >= max_records) return StepResult::kStop;
+  if (!reading) return EnterSegment(batch);
+  Frame frame;
+  EXPANSE_TRY(const FrameStatus status, PeekFrame(&frame));
+  if (status == FrameStatus::kWhole) {
+    if (!batch->empty() && *bytes + frame.payload.size() > max_bytes) return StepResult::kStop;
+    return Take(frame, batch, bytes);
+  }
+  const bool clean_end = status == FrameStatus::kIncomplete && window.size() == window_at;
+  return AtEnd(!clean_end);
+}
+
+SpoolReader::SpoolReader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+SpoolReader::~SpoolReader() = default;
+
+Result<std::unique_ptr<SpoolReader>> SpoolReader::Open(std::string directory) {
+  auto impl = std::make_unique<Impl>();
+  impl->directory = std::move(directory);
+  if (auto cursor = ReadCursor(impl->directory)) impl->cursor = *cursor;
+  auto reader = std::unique_ptr<SpoolReader>(new SpoolReader(std::move(impl)));
+  reader->Rewind();
+  return reader;
+}
+
+Result<SpoolBatch> SpoolReader::Next(size_t max_records, size_t max_bytes) {
+  SpoolBatch batch;
+  batch.source_id = impl_->source_id;
+  size_t bytes = 0;
+  for (;;) {
+    EXPANSE_TRY(const StepResult step, impl_->Step(max_records, max_bytes, &batch, &bytes));
+    if (step == StepResult::kStop) break;
+  }
+  if (!batch.empty()) {
+    const auto state = ReadWriterState(impl_->directory);
+    if (state && state->source_id == batch.source_id)
+      batch.dropped_records = state->dropped_records;
+  }
+  return batch;
+}
+
+Status SpoolReader::Acknowledge(const std::string& source_id, uint64_t through) {
+  Impl& s = *impl_;
+  if (source_id != s.source_id)
+    return Error(Code::kInvalidArgument, "acknowledgement of source " + source_id +
+                                             " while reading " + s.source_id + " in " +
+                                             s.directory);
+  if (through > s.returned)
+    return Error(Code::kInvalidArgument, "acknowledgement through " + std::to_string(through) +
+                                             " in " + s.directory + ", but only " +
+                                             std::to_string(s.returned) + " was read");
+  if (s.cursor.source_id == source_id && through <= s.cursor.acknowledged) return {};
+  s.cursor = {source_id, through};
+  EXPANSE_CHECK_OK(WriteCursor(s.directory, s.cursor));
+  EXPANSE_TRY(const auto segments, ListSegments(s.directory));
+  for (size_t i = 0; i + 1 < segments.size(); ++i) {
+    if (segments[i + 1].first_sequence > through + 1) break;
+    EXPANSE_CHECK_OK(platform::Fs().Remove(segments[i].path));
+  }
+  return {};
+}
+
+void SpoolReader::Rewind() {
+  Impl& s = *impl_;
+  s.LeaveSegment();
+  s.file = SegmentFile{};
+  if (s.source_id.empty() || s.cursor.source_id == s.source_id) {
+    s.source_id = s.cursor.source_id;
+    s.expected = s.cursor.acknowledged + 1;
+  } else {
+    s.source_id.clear();  // nothing of this source is acknowledged: start at its beginning
+    s.expected = 1;
+  }
+  s.returned = s.expected - 1;
+}
+
+uint64_t SpoolReader::acknowledged() const { return impl_->cursor.acknowledged; }
+const SpoolReaderStats& SpoolReader::stats() const { return impl_->stats; }
+
+}  // namespace expanse::collect
