@@ -15,7 +15,6 @@ function(expanse_pkg_dep name module)
 endfunction()
 
 expanse_pkg_dep(fmt fmt)
-expanse_pkg_dep(spdlog spdlog)
 expanse_pkg_dep(sqlite sqlite3)
 expanse_pkg_dep(curl libcurl)
 expanse_pkg_dep(zstd libzstd)
