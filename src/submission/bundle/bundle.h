@@ -19,6 +19,8 @@
 #include <string_view>
 #include <vector>
 
+#include <sys/types.h>
+
 #include "base/result.h"
 #include "expanse/data/v1/ingest.pb.h"
 #include "platform/fs/fs.h"
@@ -33,7 +35,17 @@ struct BundleLimits {
   size_t max_files = 500;
 };
 
-/// A submission as the caller saw it.
+/// Whose rights reading happens with, when the process has more (a collector that runs as root must
+/// not carry off what the job's owner could not read). Applied to the calling thread only, by
+/// setfsuid(2).
+struct FileIdentity {
+  uid_t uid = 0;
+  gid_t gid = 0;
+  std::vector<gid_t> groups;
+};
+
+/// A submission as the caller saw it. For equal hashes the callers must agree on `home` (the
+/// owner's home directory) and on the arguments; everything else follows from script and files.
 struct BundleInput {
   std::string script;       // exact bytes
   std::string script_path;  // absolute, or empty when unknown (a copy from the scheduler)
@@ -45,6 +57,7 @@ struct BundleInput {
   std::vector<std::string> environment_names;  // set by --export of the submit line
   std::vector<std::string> extra_files;        // absolute or below the working directory
   std::string home;                            // "~" and $HOME in the script; empty: unresolved
+  std::optional<FileIdentity> read_as;
 };
 
 struct BundledFile {
