@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collect/slurm/facts_builder.h"
+
+#include "base/strings.h"
+#include "collect/slurm/state_map.h"
+
+namespace expanse::collect::slurm {
+namespace {
+
+namespace pb = expanse::common::v1;
+
+int32_t ToInt32(int64_t v) { return v > INT32_MAX ? INT32_MAX : static_cast<int32_t>(v); }
+
+void SetText(const std::optional<std::string>& text, std::string* field) {
+  if (text) *field = ToUtf8(*text);
+}
+
+std::string MemoryForm(const JobRecord& job, const RunContext& context) {
+  if (job.memory_explicit == false) return "default";
+  if (job.gres && job.gres->find("mem") != std::string::npos) return "mem-per-gpu";
+  if (job.memory_explicit == true && job.memory_per_cpu_bytes) return "mem-per-cpu";
+  if (job.memory_explicit == true && job.memory_per_node_bytes) return "mem";
+  if (!context.memory_form.empty()) return context.memory_form;
+  if (!job.submit_line) return "";
+  for (const char* form : {"mem-per-cpu", "mem-per-gpu", "mem"}) {
+    const std::string option = std::string(" --") + form;
+    for (const char* end : {"=", " "})
+      if (job.submit_line->find(option + end) != std::string::npos) return form;
+  }
+  return "";
+}
+
+/// "gres:gpu:a100:2" or "gpu:a100:2,gpu:v100:1" to its type; empty when none or several.
+std::string GresType(std::string_view gres) {
+  std::string type;
+  for (std::string_view item : Split(gres, ',')) {
+    auto parts = Split(item, ':');
+    if (!parts.empty() && (parts[0] == "gres" || parts[0] == "gres/gpu"))
+      parts.erase(parts.begin());
+    if (parts.size() != 3 || parts[0] != "gpu") continue;
+    if (!type.empty() && type != parts[1]) return "";
+    type = std::string(parts[1]);
+  }
+  return type;
+}
+
+void FillRequested(const JobRecord& job, const RunContext& context, pb::RequestedResources* out) {
+  auto& unknown = *out->mutable_unknown();
+  const auto cpus = job.requested.cpus ? job.requested.cpus : job.req_cpus;
+  if (cpus)
+    out->set_cpu_cores(ToInt32(*cpus));
+  else
+    unknown["cpu_cores"] = std::string(ToolName(job.tool)) + " shows no CPU request";
+  if (job.requested.memory_bytes && *job.requested.memory_bytes > 0)
+    out->set_memory_bytes(*job.requested.memory_bytes);
+  else
+    unknown["memory_bytes"] = std::string(ToolName(job.tool)) + " shows no memory request";
+  out->set_memory_form(MemoryForm(job, context));
+  if (out->memory_form().empty())
+    unknown["memory_form"] =
+        std::string(ToolName(job.tool)) + " does not tell --mem from --mem-per-cpu";
+  const auto nodes = job.requested.nodes ? job.requested.nodes : job.req_nodes;
+  if (nodes)
+    out->set_nodes(ToInt32(*nodes));
+  else
+    unknown["nodes"] = std::string(ToolName(job.tool)) + " shows no node count";
+  if (job.req_tasks)
+    out->set_tasks(ToInt32(*job.req_tasks));
+  else
+    unknown["tasks"] = std::string(ToolName(job.tool)) + " shows no task count";
+  if (job.requested.gpus) {
+    out->set_gpu_count(ToInt32(*job.requested.gpus));
+  } else if (job.gres && job.gres->empty() && !job.requested.empty) {
+    out->set_gpu_count(0);
+  } else {
+    unknown["gpu_count"] = std::string(ToolName(job.tool)) +
+                           " shows GPUs only when AccountingStorageTRES has gres/gpu";
+  }
+  out->set_gpu_type(ToUtf8(job.requested.gpu_type));
+  if (out->gpu_type().empty() && job.gres) out->set_gpu_type(ToUtf8(GresType(*job.gres)));
+  if (job.time_limit_seconds)
+    out->set_walltime_seconds(*job.time_limit_seconds);
+  else if (job.time_limit_unlimited)
+    unknown["walltime_seconds"] = "the job has no time limit";
+  else
+    unknown["walltime_seconds"] = std::string(ToolName(job.tool)) + " shows no time limit";
+}
+
+void FillAllocated(const JobRecord& job, pb::RequestedResources* out) {
+  if (job.allocated.cpus) out->set_cpu_cores(ToInt32(*job.allocated.cpus));
+  if (job.allocated.memory_bytes) out->set_memory_bytes(*job.allocated.memory_bytes);
+  if (job.allocated.nodes) out->set_nodes(ToInt32(*job.allocated.nodes));
+  if (job.allocated.gpus) out->set_gpu_count(ToInt32(*job.allocated.gpus));
+  out->set_gpu_type(ToUtf8(job.allocated.gpu_type));
+  if (job.time_limit_seconds) out->set_walltime_seconds(*job.time_limit_seconds);
+}
+
+void FillStep(const StepRecord& step, pb::ExecutionStep* out) {
+  out->set_step_id(ToUtf8(step.step_id));
+  out->set_name(ToUtf8(step.name));
+  out->set_scheduler_state(ToUtf8(step.state));
+  if (step.exit && step.exit->code) out->set_exit_code(*step.exit->code);
+  if (step.exit && step.exit->signal) out->set_signal(*step.exit->signal);
+  if (step.start) out->set_start_time_ms(*step.start * 1000);
+  if (step.end) out->set_end_time_ms(*step.end * 1000);
+  if (step.tasks) out->set_tasks(ToInt32(*step.tasks));
+  for (const auto& node : step.nodes) out->add_nodes(ToUtf8(node));
+  out->set_outcome(StepOutcome(step));
+  // 0 means that the step ended before the first sample was taken.
+  if (step.max_rss_bytes && *step.max_rss_bytes > 0) {
+    for (auto* field : {out->mutable_memory_need(), out->mutable_memory_peak_enforced()}) {
+      field->set_value(*step.max_rss_bytes);
+      field->set_bound(pb::BOUND_AT_LEAST);
+      field->set_reason("sacct MaxRSS: sampled, of the largest task, without page cache");
+    }
+  }
+  if (step.cpu_seconds) {
+    out->mutable_cpu_seconds()->set_value(*step.cpu_seconds);
+    out->mutable_cpu_seconds()->set_bound(pb::BOUND_AT_LEAST);
+    out->mutable_cpu_seconds()->set_reason("sacct TotalCPU leaves out processes not waited for");
+  }
+}
+
+void FillUsage(const JobRecord& job, bool ended, pb::Execution* out) {
+  for (const auto& step : job.steps) FillStep(step, out->add_steps());
+  int64_t largest = 0;
+  for (const auto& step : job.steps)
+    if (step.step_id != "extern") largest = std::max(largest, step.max_rss_bytes.value_or(0));
+  if (largest > 0) {
+    for (auto* field : {out->mutable_memory_need(), out->mutable_memory_peak_enforced()}) {
+      field->set_value(largest);
+      field->set_bound(pb::BOUND_AT_LEAST);
+      field->set_reason("sacct MaxRSS: sampled, of the largest task, without page cache");
+    }
+  } else if (ended) {
+    (*out->mutable_unknown())["memory_need"] = "sacct took no memory sample of this run";
+  }
+  if (job.cpu_seconds && ended) {
+    out->mutable_cpu_seconds()->set_value(*job.cpu_seconds);
+    out->mutable_cpu_seconds()->set_bound(pb::BOUND_AT_LEAST);
+    out->mutable_cpu_seconds()->set_reason("sacct TotalCPU leaves out processes not waited for");
+  }
+}
+
+/// Why a run's length is only a floor of what it would have taken; empty when it ended by itself.
+std::string RuntimeFloorReason(pb::EndingCause cause) {
+  switch (cause) {
+    case pb::ENDING_CAUSE_EXITED:
+      return "";
+    case pb::ENDING_CAUSE_SIGNAL:
+      return "ended by a signal";
+    case pb::ENDING_CAUSE_MEMORY_LIMIT:
+      return "killed for memory";
+    case pb::ENDING_CAUSE_TIME_LIMIT:
+      return "killed at the time limit";
+    case pb::ENDING_CAUSE_DEADLINE:
+      return "killed at its deadline";
+    case pb::ENDING_CAUSE_NODE_FAILURE:
+      return "its node failed";
+    case pb::ENDING_CAUSE_PREEMPTED:
+      return "preempted";
+    case pb::ENDING_CAUSE_REQUEUED:
+      return "requeued";
+    case pb::ENDING_CAUSE_LAUNCH_FAILURE:
+      return "its launch failed";
+    default:
+      return "cancelled";
+  }
+}
+
+void FillTimes(const JobRecord& job, const Ending& ending, bool ended, pb::Execution* out) {
+  if (job.submit) out->set_submit_time_ms(*job.submit * 1000);
+  const bool started = HasStarted(job);
+  if (started && job.start) out->set_start_time_ms(*job.start * 1000);
+  // The end of a live job is what the scheduler expects, not an end.
+  if (ended && job.end) out->set_end_time_ms(*job.end * 1000);
+  if (!started || !ended || !job.start || !job.end || *job.end < *job.start) return;
+  auto* runtime = out->mutable_runtime_seconds();
+  runtime->set_value(*job.end - *job.start);
+  const std::string reason = RuntimeFloorReason(ending.cause);
+  runtime->set_bound(reason.empty() ? pb::BOUND_EXACT : pb::BOUND_AT_LEAST);
+  runtime->set_reason(reason);
+}
+
+void FillExit(const JobRecord& job, const RunContext& context, pb::Execution* out) {
+  auto& unknown = *out->mutable_unknown();
+  if (!HasStarted(job)) {
+    unknown["exit_code"] = "the job never started";
+    return;
+  }
+  const bool better = job.tool == Tool::kSacct && context.exit && job.exit &&
+                      !job.exit->out_of_memory && !context.exit->out_of_memory;
+  const std::optional<ExitStatus> exit = better || !job.exit ? context.exit : job.exit;
+  if (!exit) return;
+  if (exit->code) out->set_exit_code(*exit->code);
+  if (exit->signal) out->set_signal(*exit->signal);
+  if (exit->out_of_memory) unknown["exit_code"] = "the scheduler says only that memory ran out";
+  if (!exit->ambiguity.empty()) unknown["exit_code"] = exit->ambiguity;
+}
+
+data::v1::FactOrigin OriginOf(Tool tool) {
+  switch (tool) {
+    case Tool::kSqueue:
+      return data::v1::FACT_ORIGIN_SQUEUE;
+    case Tool::kScontrol:
+      return data::v1::FACT_ORIGIN_SCONTROL;
+    case Tool::kSacct:
+      return data::v1::FACT_ORIGIN_SACCT;
+  }
+  return data::v1::FACT_ORIGIN_UNSPECIFIED;
+}
+
+void FillGroup(const JobRecord& job, pb::RunGroup* out) {
+  if (job.array_job_id) out->set_array_job_id(std::to_string(*job.array_job_id));
+  if (job.array_task_id) out->set_array_task_id(ToInt32(*job.array_task_id));
+  if (job.het_job_id) out->set_het_job_id(std::to_string(*job.het_job_id));
+  if (job.het_component) out->set_het_component(ToInt32(*job.het_component));
+}
+
+}  // namespace
+
+std::string DisplayId(const JobRecord& job) {
+  if (job.array_job_id) {
+    const std::string array = std::to_string(*job.array_job_id);
+    if (job.array_task_id) return array + "_" + std::to_string(*job.array_task_id);
+    if (!job.array_task_text.empty()) return array + "_[" + ToUtf8(job.array_task_text) + "]";
+  }
+  if (job.het_job_id && job.het_component)
+    return std::to_string(*job.het_job_id) + "+" + std::to_string(*job.het_component);
+  return std::to_string(job.job_id);
+}
+
+pb::RunKey KeyOf(const JobRecord& job, const RunIdentity& id) {
+  pb::RunKey key;
+  key.set_source_type(pb::SOURCE_TYPE_SLURM);
+  key.set_native_id(std::to_string(id.job_id));
+  key.set_submit_time_ms(id.submit * 1000);
+  key.set_restart_count(id.restarts);
+  if (job.db_index) key.set_db_index(*job.db_index);
+  if (HasStarted(job) && job.start) key.set_start_time_ms(*job.start * 1000);
+  return key;
+}
+
+data::v1::ExecutionFacts BuildFacts(const JobRecord& original, const RunIdentity& id,
+                                    const RunContext& context) {
+  JobRecord job = original;
+  // sacct's own exit code decides between exit and signal only when nothing better was seen.
+  if (job.tool == Tool::kSacct && job.exit && context.exit && !job.exit->out_of_memory &&
+      !context.exit->out_of_memory)
+    job.exit = context.exit;
+  const Ending ending = EndingOf(job);
+  const bool ended = IsEnded(job);
+  data::v1::ExecutionFacts facts;
+  facts.set_origin(OriginOf(job.tool));
+  *facts.mutable_key() = KeyOf(job, id);
+  pb::Execution* out = facts.mutable_execution();
+  auto& unknown = *out->mutable_unknown();
+  for (const auto& [field, reason] : job.unknown) unknown[field] = reason;
+  out->set_source_type(pb::SOURCE_TYPE_SLURM);
+  out->set_native_id(DisplayId(job));
+  SetText(job.user, out->mutable_user());
+  SetText(job.account, out->mutable_account());
+  SetText(job.partition, out->mutable_partition());
+  // The accounting database replaces characters of names; the controller has them as given.
+  SetText(job.name, out->mutable_job_name());
+  SetText(job.qos, out->mutable_qos());
+  SetText(job.cluster, out->mutable_cluster());
+  out->set_status(ending.status);
+  out->set_outcome(ending.outcome);
+  out->set_ending_cause(ending.cause);
+  if (!ending.unknown_cause.empty()) unknown["ending_cause"] = ending.unknown_cause;
+  out->set_scheduler_state(ToUtf8(job.state));
+  // sacct's Reason is why the job waited, kept after it ran.
+  if (job.tool != Tool::kSacct || !HasStarted(job)) out->set_scheduler_reason(ToUtf8(job.reason));
+  FillTimes(job, ending, ended, out);
+  if (ended) FillExit(job, context, out);
+  if (ended && job.derived_exit_code && !(job.derived_exit && job.derived_exit->out_of_memory))
+    out->set_derived_exit_code(*job.derived_exit_code);
+  FillRequested(job, context, out->mutable_requested());
+  if (HasStarted(job)) FillAllocated(job, out->mutable_allocated());
+  if (const auto nodes = ExpandHostList(job.node_list)) {
+    for (const auto& node : *nodes) out->add_nodes(ToUtf8(node));
+  } else {
+    unknown["nodes"] = "the node list could not be read: " + ToUtf8(job.node_list.substr(0, 200));
+  }
+  SetText(job.submit_line, out->mutable_submit_line());
+  SetText(job.command, out->mutable_command());
+  SetText(job.work_dir, out->mutable_work_dir());
+  if (job.tool == Tool::kScontrol) {  // squeue prints patterns
+    SetText(job.stdout_path, out->mutable_stdout_path());
+    SetText(job.stderr_path, out->mutable_stderr_path());
+  }
+  FillGroup(job, out->mutable_group());
+  if (job.tool == Tool::kSacct)
+    FillUsage(job, ended, out);
+  else if (!context.sacct_unavailable.empty() && ended)
+    unknown["steps"] = context.sacct_unavailable;
+  return facts;
+}
+
+}  // namespace expanse::collect::slurm

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collect/slurm/sacct_reader.h"
+
+#include <array>
+#include <ctime>
+
+#include "base/strings.h"
+#include "base/time.h"
+#include "base/units.h"
+#include "collect/slurm/marked_text.h"
+
+namespace expanse::collect::slurm {
+namespace {
+
+/// Columns asked for. What a user can choose stands last, the name very last.
+enum Column : size_t {
+  kRawId,
+  kId,
+  kDbIndex,
+  kState,
+  kExit,
+  kDerivedExit,
+  kSubmit,
+  kEligible,
+  kStart,
+  kEnd,
+  kLimit,
+  kUser,
+  kUid,
+  kAccount,
+  kPartition,
+  kQos,
+  kCluster,
+  kReqMem,
+  kReqCpus,
+  kReqNodes,
+  kReqTres,
+  kAllocTres,
+  kTasks,
+  kNodes,
+  kMaxRss,
+  kTotalCpu,
+  kReason,
+  kWorkDir,
+  kSubmitLine,
+  kName,
+  kColumns
+};
+constexpr std::array<std::string_view, kColumns> kNames = {
+    "JobIDRaw", "JobID",    "DBIndex",   "State",     "ExitCode",     "DerivedExitCode",
+    "Submit",   "Eligible", "Start",     "End",       "TimelimitRaw", "User",
+    "UID",      "Account",  "Partition", "QOS",       "Cluster",      "ReqMem",
+    "ReqCPUS",  "ReqNodes", "ReqTRES",   "AllocTRES", "NTasks",       "NodeList",
+    "MaxRSS",   "TotalCPU", "Reason",    "WorkDir",   "SubmitLine",   "JobName"};
+
+using Row = std::vector<std::string_view>;
+
+std::optional<std::string> Text(std::string_view text) {
+  if (IsSlurmNull(text)) return std::nullopt;
+  return std::string(text);
+}
+
+/// "CANCELLED by 1001" to state and whose doing it was.
+void ReadState(std::string_view text, JobRecord* job) {
+  job->state_text = std::string(text);
+  const size_t by = text.find(" by ");
+  job->state = std::string(text.substr(0, by));
+  if (by == std::string_view::npos) return;
+  if (const auto uid = ParseInt64(text.substr(by + 4)); uid && job->uid)
+    job->cancelled_by_owner = *uid == *job->uid;
+}
+
+/// "7_3", "7_[1-4%2]", "41982+1".
+void ReadDisplayId(std::string_view id, JobRecord* job) {
+  if (const size_t line = id.find('_'); line != std::string_view::npos) {
+    job->array_job_id = ParseInt64(id.substr(0, line));
+    const std::string_view task = id.substr(line + 1);
+    job->array_task_id = ParseInt64(task);
+    if (!job->array_task_id && task.size() > 2)
+      job->array_task_text = std::string(task.substr(1, task.size() - 2));
+  } else if (const size_t plus = id.find('+'); plus != std::string_view::npos) {
+    job->het_job_id = ParseInt64(id.substr(0, plus));
+    job->het_component = ParseInt64(id.substr(plus + 1));
+  }
+}
+
+JobRecord ReadJobRow(const Row& r, int64_t id) {
+  JobRecord job;
+  job.tool = Tool::kSacct;
+  job.job_id = id;
+  ReadDisplayId(r[kId], &job);
+  job.db_index = ParseInt64(r[kDbIndex]);
+  job.uid = ParseInt64(r[kUid]);
+  ReadState(r[kState], &job);
+  if (!IsSlurmNull(r[kReason])) job.reason = std::string(r[kReason]);
+  job.exit = ParseSacctExit(r[kExit]);
+  job.derived_exit = ParseScontrolExit(r[kDerivedExit]);
+  job.derived_exit_code = ParseInt64(r[kDerivedExit].substr(0, r[kDerivedExit].find(':')));
+  job.submit = ParseSlurmTime(r[kSubmit]);
+  job.eligible = ParseSlurmTime(r[kEligible]);
+  job.start = ParseSlurmTime(r[kStart]);
+  job.end = ParseSlurmTime(r[kEnd]);
+  if (const auto minutes = ParseInt64(r[kLimit])) job.time_limit_seconds = *minutes * 60;
+  job.time_limit_unlimited = r[kLimit] == "UNLIMITED";
+  job.name = std::string(r[kName]);
+  job.user = Text(r[kUser]);
+  job.account = Text(r[kAccount]);
+  job.partition = Text(r[kPartition]);
+  job.qos = Text(r[kQos]);
+  job.cluster = Text(r[kCluster]);
+  job.req_cpus = ParseInt64(r[kReqCpus]);
+  job.req_nodes = ParseInt64(r[kReqNodes]);
+  // ReqMem of 22.05 is the sum over nodes, as is the mem of ReqTRES; the form (of a node, of a CPU)
+  // is not told.
+  job.requested = ParseTres(r[kReqTres], kMiB);
+  if (!job.requested.memory_bytes) job.requested.memory_bytes = ParseSlurmSize(r[kReqMem], kMiB);
+  job.allocated = ParseTres(r[kAllocTres], kMiB);
+  if (!IsSlurmNull(r[kNodes])) job.node_list = std::string(r[kNodes]);
+  job.work_dir = Text(r[kWorkDir]);
+  job.submit_line = Text(r[kSubmitLine]);
+  job.cpu_seconds = ParseSlurmDuration(r[kTotalCpu]);
+  return job;
+}
+
+StepRecord ReadStepRow(const Row& r, std::string_view step_id) {
+  StepRecord step;
+  step.step_id = std::string(step_id);
+  step.name = std::string(r[kName]);
+  step.state = std::string(r[kState].substr(0, r[kState].find(" by ")));
+  // Step codes are shifted like job codes; a step that a node failure ended has none.
+  step.exit = ParseSacctExit(r[kExit]);
+  step.start = ParseSlurmTime(r[kStart]);
+  step.end = ParseSlurmTime(r[kEnd]);
+  step.tasks = ParseInt64(r[kTasks]);
+  if (auto nodes = ExpandHostList(r[kNodes])) step.nodes = std::move(*nodes);
+  step.max_rss_bytes = ParseSlurmSize(r[kMaxRss], 1);
+  step.cpu_seconds = ParseSlurmDuration(r[kTotalCpu]);
+  return step;
+}
+
+std::string TimeArgument(int64_t epoch) {
+  // With TZ=UTC in the tool's environment.
+  return FormatRfc3339(FromUnixMillis(epoch * 1000)).substr(0, 19);
+}
+
+void AddSelection(const SacctQuery& query, std::vector<std::string>* argv) {
+  argv->push_back("--allusers");
+  argv->push_back("--duplicates");
+  argv->push_back("--starttime=" + TimeArgument(query.from));
+  if (query.job_ids.empty()) {
+    argv->push_back("--endtime=" + TimeArgument(query.to));
+    return;
+  }
+  std::string ids;
+  for (int64_t id : query.job_ids) ids += (ids.empty() ? "" : ",") + std::to_string(id);
+  argv->push_back("--jobs=" + ids);
+}
+
+}  // namespace
+
+std::vector<std::string> SacctTextArguments(const SacctQuery& query, std::string_view mark) {
+  std::string format;
+  for (std::string_view name : kNames) format += (format.empty() ? "" : ",") + std::string(name);
+  std::vector<std::string> argv = {"sacct", "--parsable", "--noconvert",
+                                   "--delimiter=" + std::string(mark), "--format=" + format};
+  AddSelection(query, &argv);
+  return argv;
+}
+
+std::vector<std::string> SacctJsonArguments(const SacctQuery& query) {
+  std::vector<std::string> argv = {"sacct", "--json"};
+  AddSelection(query, &argv);
+  return argv;
+}
+
+Result<RecordBatch> ParseSacctText(std::string_view text, std::string_view mark) {
+  if (text.empty()) return Error(Code::kDataLoss, "sacct answered nothing, not even a header");
+  EXPANSE_TRY(const auto rows, SplitMarkedRows(text, mark, kColumns));
+  for (size_t i = 0; i < kColumns; ++i)
+    if (rows[0][i] != kNames[i])
+      return Error(Code::kDataLoss, "sacct printed column " + ToUtf8(rows[0][i]) + " in place of " +
+                                        std::string(kNames[i]));
+  RecordBatch out;
+  for (size_t i = 1; i < rows.size(); ++i) {
+    const Row& row = rows[i];
+    const size_t dot = row[kRawId].find('.');
+    const auto id = ParseInt64(row[kRawId].substr(0, dot));
+    if (!id || *id <= 0 || row[kState].empty()) {
+      out.problems.push_back("sacct: row " + std::to_string(i) + " without an id or a state");
+      continue;
+    }
+    if (dot == std::string_view::npos) {
+      out.jobs.push_back(ReadJobRow(row, *id));
+      continue;
+    }
+    if (out.jobs.empty() || out.jobs.back().job_id != *id ||
+        out.jobs.back().db_index != ParseInt64(row[kDbIndex])) {
+      out.problems.push_back("sacct: step " + ToUtf8(row[kRawId]) + " without its job");
+      continue;
+    }
+    out.jobs.back().steps.push_back(ReadStepRow(row, row[kRawId].substr(dot + 1)));
+  }
+  return out;
+}
+
+}  // namespace expanse::collect::slurm
