@@ -1,5 +1,6 @@
 # Migrations of each schema in the order in which they are applied. Append, never edit or reorder.
 set(EXPANSE_MIGRATIONS_CONTROL
+  0001_initial
 )
 set(EXPANSE_MIGRATIONS_DATA
 )
