@@ -2,16 +2,12 @@
 #include "control_plane/server_keys.h"
 
 #include <array>
-#include <cerrno>
-#include <cstring>
 
 #include <boost/json.hpp>
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/strings.h"
+#include "platform/fs/file_lock.h"
 #include "platform/fs/fs.h"
 
 namespace expanse::control_plane {
@@ -22,27 +18,6 @@ namespace json = boost::json;
 constexpr size_t kPepperBytes = 32;
 constexpr int64_t kKeepOldKeyMs = 86'400'000;
 constexpr mode_t kMode = 0600;
-
-/// Held while the file is made, so that a server and a command that start together agree on it.
-class CreationLock {
- public:
-  explicit CreationLock(const std::string& path)
-      : fd_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kMode)) {
-    if (fd_ >= 0 && ::flock(fd_, LOCK_EX) != 0) {
-      ::close(fd_);
-      fd_ = -1;
-    }
-  }
-  ~CreationLock() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  CreationLock(const CreationLock&) = delete;
-  CreationLock& operator=(const CreationLock&) = delete;
-  bool held() const { return fd_ >= 0; }
-
- private:
-  int fd_;
-};
 
 Error Damaged(const std::string& path, std::string_view why) {
   return Error(Code::kDataLoss, path + " is damaged (" + std::string(why) +
@@ -70,9 +45,8 @@ Result<std::unique_ptr<ServerKeys>> ServerKeys::Open(const std::string& path, bo
                                                      Millis signing_key_lifetime,
                                                      const platform::Clock& clock,
                                                      platform::Random& random) {
-  const CreationLock lock(path + ".lock");
-  if (!lock.held())
-    return Error(Code::kUnavailable, "locking " + path + ".lock: " + std::strerror(errno));
+  // Held while the file is made, so that a server and a command that start together agree on it.
+  EXPANSE_TRY(const auto lock, platform::FileLock::Wait(path + ".lock"));
   if (platform::Fs().Exists(path)) return Read(path, signing_key_lifetime, clock);
   if (!may_create)
     return Error(Code::kFailedPrecondition,

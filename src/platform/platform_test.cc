@@ -12,6 +12,7 @@
 #include "platform/clock/clock.h"
 #include "platform/config/config.h"
 #include "platform/crypto/crypto.h"
+#include "platform/fs/file_lock.h"
 #include "platform/fs/fs.h"
 #include "platform/process/process.h"
 #include "platform/random/random.h"
@@ -178,6 +179,19 @@ TEST(PeriodicTask, RunsAtOnceAndOnWakeAndStopsCleanly) {
     while (runs < 2) std::this_thread::yield();
   }
   EXPECT_EQ(runs, 2);
+}
+
+TEST(FileLock, IsHeldByOneAtATimeAndEndsWithItsHolder) {
+  const TempDir dir;
+  const std::string path = dir.path() + "/lock";
+  auto first = FileLock::Try(path);
+  ASSERT_TRUE(first.ok()) << first.error().message();
+  const auto second = FileLock::Try(path);
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.error().code(), Code::kFailedPrecondition);
+  first = Error(Code::kUnknown, "released");
+  EXPECT_TRUE(FileLock::Wait(path).ok());
+  EXPECT_FALSE(FileLock::Try(dir.path() + "/no/such/folder").ok());
 }
 
 }  // namespace
