@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <sys/types.h>
 
@@ -23,9 +24,10 @@ namespace expanse::collect::host {
 struct KnownJob {
   uid_t uid = 0;
   std::optional<int32_t> restart_count;
-  std::optional<int64_t> start_time_ms;
+  std::optional<int64_t> start_time_ms;  // SLURM's, where its version tells it to hooks
   std::string sluid;
   int64_t last_seen_ms = 0;
+  bool ended = false;
 };
 
 struct EventCollectorOptions {
@@ -33,12 +35,16 @@ struct EventCollectorOptions {
   std::string events_directory;  // made with mode 1733 when missing
   std::string state_file;        // known jobs over a restart; empty: kept in memory only
   uid_t service_uid = 0;
-  int64_t max_bytes = 64 << 20;
+  int64_t max_bytes = 64 << 20;  // of event files; more: a file `full` beside events/ stops hooks
   size_t max_events_a_round = 4096;
 };
 
 class EventCollector {
  public:
+  /// The sampled peak of a step's need, when the sampler saw it; step "" is the whole job.
+  using NeedFloor =
+      std::function<std::optional<int64_t>(const std::string& job_id, const std::string& step_id)>;
+
   EventCollector(EventCollectorOptions options, const platform::Clock& clock,
                  const platform::Fs& fs);
 
@@ -50,8 +56,7 @@ class EventCollector {
   const KnownJob* Find(const std::string& job_id) const;
   /// The job a SLUID belongs to, from a prolog; empty when unknown.
   std::string JobOfSluid(const std::string& sluid) const;
-  /// Called with each accepted event, e.g. to give the sampler's floor to a step's facts.
-  void OnEvent(std::function<void(const hook::HookEvent&, data::v1::Record&)> fn);
+  void SetNeedFloor(NeedFloor floor) { need_floor_ = std::move(floor); }
 
   uint64_t accepted() const { return accepted_; }
   uint64_t rejected() const { return rejected_; }
@@ -59,11 +64,23 @@ class EventCollector {
   const std::string& last_rejection() const { return last_rejection_; }
 
  private:
-  struct Listed;
-  Result<std::vector<Listed>> ListFiles();
-  Result<hook::HookEvent> ReadEvent(const Listed& file) const;
-  Status CheckOwner(const hook::HookEvent& event, uid_t owner) const;
+  struct Incoming {
+    std::string name;
+    uid_t owner = 0;
+    int64_t mtime_ms = 0;
+    hook::HookEvent event;
+  };
+  enum class Verdict { kAccept, kReject, kWait };
+
+  Status EnsureDirectory();
+  std::vector<Incoming> ReadFiles(const std::vector<std::string>& names);
+  Result<Incoming> ReadFile(const std::string& name) const;
+  Verdict Judge(const Incoming& incoming, std::string* why) const;
   void Note(const hook::HookEvent& event);
+  data::v1::Record ToRecord(const hook::HookEvent& event) const;
+  void Reject(const std::string& name, const std::string& why);
+  void RemoveAbandoned(const std::string& name);
+  void ApplyCap(size_t files);
   void ForgetOldJobs();
   void LoadState();
   void SaveState();
@@ -72,15 +89,12 @@ class EventCollector {
   const platform::Clock& clock_;
   const platform::Fs& fs_;
   std::map<std::string, KnownJob> jobs_;
-  std::function<void(const hook::HookEvent&, data::v1::Record&)> on_event_;
+  NeedFloor need_floor_;
   bool jobs_changed_ = false;
   bool over_cap_ = false;
   uint64_t accepted_ = 0;
   uint64_t rejected_ = 0;
   std::string last_rejection_;
 };
-
-/// The facts of one event, without the run's start and the user that only a KnownJob adds.
-data::v1::Record FactsOfEvent(const hook::HookEvent& event, const std::string& node);
 
 }  // namespace expanse::collect::host

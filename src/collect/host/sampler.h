@@ -10,6 +10,7 @@
 #include "base/time.h"
 #include "collect/core/spool.h"
 #include "collect/host/cgroup_reader.h"
+#include "collect/host/sample_batch.h"
 #include "platform/clock/clock.h"
 #include "platform/fs/fs.h"
 
@@ -48,6 +49,8 @@ class Sampler {
   Sampler(const Sampler&) = delete;
   Sampler& operator=(const Sampler&) = delete;
 
+  /// A further source of series (GPUs); before the first Tick.
+  void AddSource(std::unique_ptr<SeriesSource> source);
   /// One round. Never fails: what could not be read is counted and named in the health record.
   void Tick();
   /// Writes what waits in batches (before the process ends).

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collect/host/event_facts.h"
+
+#include <algorithm>
+
+#include "base/strings.h"
+#include "base/units.h"
+
+namespace expanse::collect::host {
+namespace {
+
+namespace v1 = expanse::common::v1;
+using hook::HookEvent;
+using hook::HookKind;
+
+void Set(int64_t value, bool exact, const std::string& reason, v1::MeasuredInt64* out) {
+  out->set_value(value);
+  out->set_bound(exact ? v1::BOUND_EXACT : v1::BOUND_AT_LEAST);
+  if (!exact) out->set_reason(reason);
+}
+
+PeakInput InputOf(const hook::HookCgroup& cgroup, std::optional<int64_t> floor, bool ended) {
+  PeakInput input;
+  input.peak = cgroup.peak;
+  input.usage_now = cgroup.usage;
+  if (cgroup.file_lru) input.cache_now = *cgroup.file_lru + cgroup.slab_reclaimable.value_or(0);
+  input.need_floor = floor;
+  input.limit_hits = cgroup.limit_hits;
+  input.oom_kills = cgroup.oom_kills;
+  input.ended = ended;
+  return input;
+}
+
+void SetText(const HookEvent& event, const char* name, std::string* out) {
+  if (const auto value = event.Env(name)) *out = ToUtf8(*value);
+}
+
+std::optional<int64_t> EpochMillis(const HookEvent& event, const char* name) {
+  const auto seconds = event.EnvInt(name);
+  if (!seconds || *seconds <= 0) return std::nullopt;
+  return *seconds * 1000;
+}
+
+void SetKey(const HookEvent& event, v1::RunKey* key) {
+  key->set_source_type(v1::SOURCE_TYPE_SLURM);
+  if (const auto id = event.job_id()) key->set_native_id(std::to_string(*id));
+  auto restarts = event.EnvInt("SLURM_JOB_RESTART_COUNT");
+  if (!restarts) restarts = event.EnvInt("SLURM_RESTART_COUNT");
+  if (restarts) key->set_restart_count(static_cast<int32_t>(*restarts));
+  if (const auto start = EpochMillis(event, "SLURM_JOB_START_TIME")) key->set_start_time_ms(*start);
+  SetText(event, "SLURM_JOB_SLUID", key->mutable_sluid());
+  key->set_observed_time_ms(ToUnixMillis(event.time()));
+}
+
+/// "139:0": exit code and signal as slurmctld has them.
+void SetExit(const HookEvent& event, v1::Execution* execution) {
+  const auto text = event.Env("SLURM_JOB_EXIT_CODE2");
+  if (!text) return;
+  const auto parts = Split(*text, ':');
+  if (parts.size() != 2) return;
+  const auto code = ParseInt64(parts[0]);
+  const auto signal = ParseInt64(parts[1]);
+  if (code) execution->set_exit_code(static_cast<int32_t>(*code));
+  if (signal && *signal != 0) execution->set_signal(static_cast<int32_t>(*signal));
+}
+
+void SetGroup(const HookEvent& event, v1::Execution* execution) {
+  if (const auto array = event.Env("SLURM_ARRAY_JOB_ID")) {
+    execution->mutable_group()->set_array_job_id(ToUtf8(*array));
+    if (const auto task = event.EnvInt("SLURM_ARRAY_TASK_ID"))
+      execution->mutable_group()->set_array_task_id(static_cast<int32_t>(*task));
+  }
+  if (const auto het = event.Env("SLURM_HET_JOB_ID")) {
+    execution->mutable_group()->set_het_job_id(ToUtf8(*het));
+    if (const auto offset = event.EnvInt("SLURM_HET_JOB_OFFSET"))
+      execution->mutable_group()->set_het_component(static_cast<int32_t>(*offset));
+  }
+}
+
+void SetJobFields(const HookEvent& event, v1::Execution* execution) {
+  execution->set_source_type(v1::SOURCE_TYPE_SLURM);
+  SetText(event, "SLURM_JOB_USER", execution->mutable_user());
+  SetText(event, "SLURM_JOB_ACCOUNT", execution->mutable_account());
+  SetText(event, "SLURM_JOB_PARTITION", execution->mutable_partition());
+  SetText(event, "SLURM_JOB_NAME", execution->mutable_job_name());
+  SetText(event, "SLURM_JOB_QOS", execution->mutable_qos());
+  SetText(event, "SLURM_CLUSTER_NAME", execution->mutable_cluster());
+  SetText(event, "SLURM_JOB_WORK_DIR", execution->mutable_work_dir());
+  SetGroup(event, execution);
+}
+
+double SecondsOf(int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e9; }
+
+void SetStep(const HookEvent& event, const std::string& node, std::optional<int64_t> floor,
+             v1::ExecutionStep* step) {
+  step->set_step_id(event.step_id);
+  if (!node.empty()) step->add_nodes(node);
+  if (event.kind == HookKind::kTaskProlog) {
+    step->set_start_time_ms(ToUnixMillis(event.time()));
+    return;
+  }
+  step->set_end_time_ms(ToUnixMillis(event.time()));
+  if (!event.step) return;
+  const MemoryPeak peak = MeasureMemory(InputOf(*event.step, floor, true));
+  if (peak.enforced.has_value()) *step->mutable_memory_peak_enforced() = peak.enforced;
+  if (peak.need.has_value()) *step->mutable_memory_need() = peak.need;
+  if (event.step->cpu_ns)
+    SetMeasured(SecondsOf(*event.step->cpu_ns), true, "", step->mutable_cpu_seconds());
+  if (event.step->oom_kills) step->set_oom_kills(*event.step->oom_kills);
+}
+
+/// The job's own cgroup, as it was at the end of a step. After the batch step nothing of the user
+/// runs any more; after another step more may come.
+void SetJobPeaks(const HookEvent& event, std::optional<int64_t> floor, v1::Execution* execution) {
+  if (!event.job) return;
+  const bool ended = event.step_id == "batch" || event.kind == HookKind::kEpilog;
+  const MemoryPeak peak = MeasureMemory(InputOf(*event.job, floor, ended));
+  if (peak.enforced.has_value()) *execution->mutable_memory_peak_enforced() = peak.enforced;
+  if (peak.need.has_value()) *execution->mutable_memory_need() = peak.need;
+  if (event.job->cpu_ns)
+    SetMeasured(SecondsOf(*event.job->cpu_ns), ended, "read while the job was running",
+                execution->mutable_cpu_seconds());
+  if (event.job->oom_kills) execution->set_oom_kills(*event.job->oom_kills);
+}
+
+data::v1::FactOrigin OriginOf(HookKind kind) {
+  switch (kind) {
+    case HookKind::kProlog:
+    case HookKind::kPrologSlurmctld:
+      return data::v1::FACT_ORIGIN_HOOK_PROLOG;
+    case HookKind::kEpilog:
+    case HookKind::kEpilogSlurmctld:
+      return data::v1::FACT_ORIGIN_HOOK_EPILOG;
+    case HookKind::kTaskProlog:
+      return data::v1::FACT_ORIGIN_HOOK_TASK_PROLOG;
+    case HookKind::kTaskEpilog:
+      return data::v1::FACT_ORIGIN_HOOK_TASK_EPILOG;
+  }
+  return data::v1::FACT_ORIGIN_UNSPECIFIED;
+}
+
+}  // namespace
+
+void SetMeasured(std::optional<double> value, bool exact, const std::string& reason,
+                 v1::MeasuredDouble* out) {
+  if (!value) return;
+  out->set_value(*value);
+  out->set_bound(exact ? v1::BOUND_EXACT : v1::BOUND_AT_LEAST);
+  if (!exact) out->set_reason(reason);
+}
+
+MemoryPeak MeasureMemory(const PeakInput& input) {
+  MemoryPeak result;
+  const bool killed = input.oom_kills.value_or(0) > 0;
+  if (killed && input.peak) {
+    // Before it kills, the kernel has given back all cache it could: what was left was needed.
+    Set(*input.peak, false, "killed at the limit", &result.enforced);
+    Set(*input.peak, false, "killed at the limit", &result.need);
+    return result;
+  }
+  if (input.peak) Set(*input.peak, input.ended, "read while running", &result.enforced);
+
+  std::optional<int64_t> floor = input.need_floor;
+  const auto raise = [&floor](int64_t value) { floor = std::max(floor.value_or(value), value); };
+  if (input.usage_now && input.cache_now)
+    raise(std::max<int64_t>(0, *input.usage_now - *input.cache_now));
+  if (input.peak && input.cache_now && input.limit_hits.value_or(1) == 0)
+    raise(std::max<int64_t>(0, *input.peak - *input.cache_now));
+  if (!floor) return result;
+  if (!input.peak) {
+    Set(*floor, false, "sampled", &result.need);
+    return result;
+  }
+  const int64_t slack = std::max<int64_t>(kMiB, *input.peak / 100);
+  if (input.ended && *input.peak - *floor <= slack) {
+    Set(*input.peak, true, "", &result.need);
+  } else {
+    Set(std::min(*floor, *input.peak), false,
+        input.ended ? "the peak holds page cache, how much of it is not known"
+                    : "read while running",
+        &result.need);
+  }
+  return result;
+}
+
+data::v1::Record FactsOfEvent(const HookEvent& event, const std::string& node,
+                              std::optional<int64_t> step_need_floor,
+                              std::optional<int64_t> job_need_floor) {
+  data::v1::Record record;
+  record.set_observed_time_ms(ToUnixMillis(event.time()));
+  record.set_node(node);
+  auto* facts = record.mutable_facts();
+  facts->set_origin(OriginOf(event.kind));
+  SetKey(event, facts->mutable_key());
+  v1::Execution* execution = facts->mutable_execution();
+  SetJobFields(event, execution);
+  switch (event.kind) {
+    case HookKind::kProlog:
+    case HookKind::kPrologSlurmctld:
+      execution->set_status(v1::EXECUTION_STATUS_RUNNING);
+      execution->set_start_time_ms(ToUnixMillis(event.time()));
+      break;
+    case HookKind::kEpilog:
+    case HookKind::kEpilogSlurmctld:
+      execution->set_end_time_ms(ToUnixMillis(event.time()));
+      SetExit(event, execution);
+      SetJobPeaks(event, job_need_floor, execution);
+      break;
+    case HookKind::kTaskProlog:
+    case HookKind::kTaskEpilog:
+      facts->set_step_id(event.step_id);
+      SetStep(event, node, step_need_floor, execution->add_steps());
+      if (event.kind == HookKind::kTaskEpilog) SetJobPeaks(event, job_need_floor, execution);
+      break;
+  }
+  return record;
+}
+
+}  // namespace expanse::collect::host
