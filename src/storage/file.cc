@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/file.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <system_error>
@@ -137,6 +138,18 @@ Status PublishFile(const std::string& temporary, const std::string& target) {
   if (rename(temporary.c_str(), target.c_str()) != 0)
     return FileError("cannot rename " + temporary + " to", target, errno);
   return SyncDirectory(platform::DirName(target));
+}
+
+Status CopyFile(const std::string& from, const std::string& to) {
+  constexpr int64_t kStep = int64_t{1} << 20;
+  EXPANSE_TRY(const auto source, File::OpenToRead(from));
+  EXPANSE_TRY(const int64_t size, source.Size());
+  EXPANSE_TRY(auto target, File::CreateNew(to));
+  for (int64_t at = 0; at < size; at += kStep) {
+    EXPANSE_TRY(const auto bytes, source.ReadAt(at, std::min(kStep, size - at)));
+    EXPANSE_CHECK_OK(target.Append(bytes));
+  }
+  return target.Sync();
 }
 
 Status RemoveFile(const std::string& path) {

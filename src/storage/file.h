@@ -52,6 +52,8 @@ Status SyncDirectory(const std::string& path);
 Status MakeDirectories(const std::string& path);
 /// Renames (replacing) and syncs the directory of the target.
 Status PublishFile(const std::string& temporary, const std::string& target);
+/// A synced copy; the name becomes durable with SyncDirectory.
+Status CopyFile(const std::string& from, const std::string& to);
 /// Ok when it is not there.
 Status RemoveFile(const std::string& path);
 

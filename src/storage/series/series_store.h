@@ -127,7 +127,7 @@ struct SeriesStoreStats {
   int64_t fsyncs = 0;
   int64_t head_series = 0;
   int64_t head_samples = 0;
-  int64_t wal_bytes = 0;
+  int64_t wal_bytes = 0;  // of the log in use
   int64_t sealed_files = 0;
   int64_t sealed_bytes = 0;
   int64_t sealed_samples = 0;
