@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collect/slurm/reconciler.h"
+
+#include <functional>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/strings.h"
+#include "collect/slurm/test_support.h"
+
+namespace expanse::collect::slurm {
+namespace {
+
+using namespace expanse::common::v1;
+using platform::ProcessResult;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+/// Answers as a cluster would; each tool's answer can be replaced at any time.
+class FakeCluster final : public platform::ProcessRunner {
+ public:
+  Result<ProcessResult> Run(const platform::ProcessSpec& spec) override {
+    calls.push_back(spec.argv);
+    EXPECT_EQ(spec.env.at("TZ"), "UTC");
+    EXPECT_EQ(spec.env.at("LC_ALL"), "C");
+    ProcessResult result;
+    if (spec.argv[0] == "squeue") {
+      if (fail_squeue) return Error(Code::kDeadlineExceeded, "ran past its time-out of 30 s");
+      result.out = squeue;
+    } else if (spec.argv[0] == "sacct" && spec.argv[1] == "--batch-script") {
+      result.out = "";
+    } else if (spec.argv[0] == "sacct") {
+      if (sacct_disabled) {
+        result.exit_code = 1;
+        result.err = "Slurm accounting storage is disabled\n";
+        return result;
+      }
+      const bool by_ids = ::testing::Value(spec.argv, Contains(HasSubstr("--jobs=")));
+      result.out = Marked(by_ids ? sacct_ids : sacct, spec.argv);
+    } else if (spec.argv[1] == "show" && spec.argv[2] == "job" && spec.argv.size() == 4 &&
+               spec.argv[3] == "-dd") {
+      result.out = scontrol;
+    } else if (spec.argv[1] == "show" && spec.argv[2] == "job") {
+      result.exit_code = forgotten ? 1 : 0;
+      (forgotten ? result.err : result.out) =
+          forgotten ? "slurm_load_jobs error: Invalid job id specified\n" : "JobId=1 JobName=x\n";
+    } else if (spec.argv[1] == "write") {
+      result.out = "#!/bin/bash\n#SBATCH --mem=100M\ntrue\n";
+    } else if (spec.argv[1] == "show" && spec.argv[2] == "config") {
+      result.out = Recorded("cluster/scontrol-show-config.txt");
+    } else if (spec.argv[1] == "show" && spec.argv[2] == "node") {
+      result.out = Recorded("cluster/scontrol-show-node.txt");
+    } else {
+      result.out = Recorded("cluster/scontrol-show-partition.txt");
+    }
+    return result;
+  }
+
+  /// The recording with the mark that this call asked for.
+  static std::string Marked(std::string text, const std::vector<std::string>& argv) {
+    std::string mark;
+    for (const auto& arg : argv)
+      if (arg.starts_with("--delimiter=")) mark = arg.substr(12);
+    const std::string recorded = kRecordedMark;
+    for (size_t at = text.find(recorded); at != std::string::npos;
+         at = text.find(recorded, at + mark.size()))
+      text.replace(at, recorded.size(), mark);
+    return text;
+  }
+  int Count(const std::string& tool) const {
+    int n = 0;
+    for (const auto& argv : calls) n += argv[0] == tool ? 1 : 0;
+    return n;
+  }
+
+  std::string squeue = "{\"jobs\":[],\"errors\":[]}";
+  std::string scontrol = "No jobs in the system\n";
+  std::string sacct = Header();
+  std::string sacct_ids = Header();
+  bool fail_squeue = false;
+  bool sacct_disabled = false;
+  bool forgotten = false;
+  std::vector<std::vector<std::string>> calls;
+
+  static std::string Header() {
+    const std::string text = Recorded("lab2/sacct-window.txt");
+    return text.substr(0, text.find('\n') + 1);
+  }
+};
+
+class ReconcilerTest : public ::testing::Test {
+ protected:
+  ReconcilerTest() { Restart(); }
+
+  void Restart() {
+    reconciler_.reset();
+    tools_ = std::make_unique<SlurmTools>(SlurmToolsOptions{}, cluster_, clock_, random_);
+    ReconcilerOptions options;
+    options.state_file = dir_.path() + "/runs.json";
+    reconciler_ = std::make_unique<Reconciler>(options, *tools_, clock_, fs_, index_,
+                                               [this](const data::v1::Record& record) -> Status {
+                                                 if (refuse_)
+                                                   return Error(Code::kUnavailable, "full");
+                                                 records_.push_back(record);
+                                                 return {};
+                                               });
+    ASSERT_TRUE(reconciler_->Start().ok());
+  }
+  RoundReport Round() {
+    auto report = reconciler_->Round();
+    EXPECT_TRUE(report.ok()) << report.error().message();
+    clock_.Advance(Millis(10'000));
+    return report.value_or(RoundReport{});
+  }
+  /// As the data plane merges: sacct before scontrol before squeue; the latest of each.
+  const Execution* Latest(const std::string& native, int restarts, data::v1::FactOrigin origin) {
+    const Execution* found = nullptr;
+    for (const auto& record : records_)
+      if (record.has_facts() && record.facts().origin() == origin &&
+          record.facts().key().native_id() == native &&
+          record.facts().key().restart_count() == restarts)
+        found = &record.facts().execution();
+    return found;
+  }
+  const Execution* Best(const std::string& native, int restarts = 0) {
+    for (auto origin : {data::v1::FACT_ORIGIN_SACCT, data::v1::FACT_ORIGIN_SCONTROL,
+                        data::v1::FACT_ORIGIN_SQUEUE})
+      if (const Execution* e = Latest(native, restarts, origin)) return e;
+    return nullptr;
+  }
+  void UseLab2() {
+    cluster_.squeue = Recorded("lab2/squeue-end.json");
+    cluster_.scontrol = Recorded("lab2/scontrol-end.txt");
+    cluster_.sacct = Recorded("lab2/sacct-window.txt");
+    cluster_.sacct_ids = Recorded("lab2/sacct-ids.txt");
+  }
+
+  platform::TempDir dir_;
+  platform::Fs fs_;
+  platform::FakeClock clock_{FromUnixMillis(1796079900'000)};
+  platform::FakeRandom random_{1};
+  FakeCluster cluster_;
+  KeyIndex index_;
+  std::vector<data::v1::Record> records_;
+  bool refuse_ = false;
+  std::unique_ptr<SlurmTools> tools_;
+  std::unique_ptr<Reconciler> reconciler_;
+};
+
+TEST_F(ReconcilerTest, EveryJobKindIsCompleteWithoutAnyHook) {
+  UseLab2();
+  Round();
+  Round();
+  struct Want {
+    const char* id;
+    int restarts;
+    ExecutionStatus status;
+    ExecutionOutcome outcome;
+    EndingCause cause;
+  };
+  const Want want[] = {
+      {"6", 0, EXECUTION_STATUS_FAILED, EXECUTION_OUTCOME_TIMEOUT, ENDING_CAUSE_TIME_LIMIT},
+      {"7", 0, EXECUTION_STATUS_CANCELLED, EXECUTION_OUTCOME_CANCELLED, ENDING_CAUSE_USER_CANCEL},
+      {"8", 0, EXECUTION_STATUS_SUCCEEDED, EXECUTION_OUTCOME_SUCCESS, ENDING_CAUSE_EXITED},
+      {"9", 0, EXECUTION_STATUS_FAILED, EXECUTION_OUTCOME_FAILURE, ENDING_CAUSE_EXITED},
+      {"10", 0, EXECUTION_STATUS_FAILED, EXECUTION_OUTCOME_OUT_OF_MEMORY,
+       ENDING_CAUSE_MEMORY_LIMIT},
+      {"11", 0, EXECUTION_STATUS_FAILED, EXECUTION_OUTCOME_OUT_OF_MEMORY,
+       ENDING_CAUSE_MEMORY_LIMIT},
+      {"15", 0, EXECUTION_STATUS_FAILED, EXECUTION_OUTCOME_FAILURE, ENDING_CAUSE_SIGNAL},
+      {"16", 0, EXECUTION_STATUS_FAILED, EXECUTION_OUTCOME_FAILURE, ENDING_CAUSE_SIGNAL},
+      {"17", 0, EXECUTION_STATUS_CANCELLED, EXECUTION_OUTCOME_UNKNOWN, ENDING_CAUSE_REQUEUED},
+      {"17", 1, EXECUTION_STATUS_SUCCEEDED, EXECUTION_OUTCOME_SUCCESS, ENDING_CAUSE_EXITED},
+      {"21", 0, EXECUTION_STATUS_CANCELLED, EXECUTION_OUTCOME_CANCELLED,
+       ENDING_CAUSE_NEVER_STARTED},
+      {"22", 0, EXECUTION_STATUS_CANCELLED, EXECUTION_OUTCOME_UNKNOWN, ENDING_CAUSE_NEVER_STARTED},
+      {"23", 0, EXECUTION_STATUS_CANCELLED, EXECUTION_OUTCOME_UNKNOWN, ENDING_CAUSE_ADMIN_CANCEL},
+      {"26", 0, EXECUTION_STATUS_FAILED, EXECUTION_OUTCOME_UNKNOWN, ENDING_CAUSE_NEVER_STARTED},
+      {"28", 0, EXECUTION_STATUS_FAILED, EXECUTION_OUTCOME_FAILURE, ENDING_CAUSE_EXITED},
+  };
+  for (const auto& w : want) {
+    const Execution* e = Best(w.id, w.restarts);
+    ASSERT_NE(e, nullptr) << w.id << " " << w.restarts;
+    EXPECT_EQ(ExecutionStatus_Name(e->status()), ExecutionStatus_Name(w.status)) << w.id;
+    EXPECT_EQ(ExecutionOutcome_Name(e->outcome()), ExecutionOutcome_Name(w.outcome)) << w.id;
+    EXPECT_EQ(EndingCause_Name(e->ending_cause()), EndingCause_Name(w.cause)) << w.id;
+  }
+  EXPECT_EQ(Best("9")->exit_code(), 3);
+  EXPECT_EQ(Best("15")->signal(), 11);
+  EXPECT_EQ(Best("27")->exit_code(), 11);  // squeue is exact where sacct prints 11:0 for both
+  EXPECT_FALSE(Best("27")->has_signal());
+  EXPECT_EQ(Best("28")->native_id(), "12_3");
+  EXPECT_EQ(Best("4")->native_id(), "3+1");
+  EXPECT_EQ(Best("24")->requested().memory_bytes(), int64_t{400} << 20);
+  EXPECT_EQ(Best("24")->requested().memory_form(), "mem");
+  EXPECT_EQ(Best("18")->memory_need().bound(), BOUND_AT_LEAST);
+  EXPECT_EQ(Best("8")->runtime_seconds().bound(), BOUND_EXACT);
+  EXPECT_EQ(Best("6")->runtime_seconds().bound(), BOUND_AT_LEAST);
+  EXPECT_EQ(Latest("24", 0, data::v1::FACT_ORIGIN_SCONTROL)->stdout_path(),
+            "/LAB/work/alice/multistep-24.out");
+}
+
+TEST_F(ReconcilerTest, AttemptsOfOneJobShareTheFirstSubmitTime) {
+  UseLab2();
+  Round();
+  std::set<std::pair<int64_t, int>> keys;
+  for (const auto& record : records_)
+    if (record.has_facts() && record.facts().key().native_id() == "17")
+      keys.insert({record.facts().key().submit_time_ms(), record.facts().key().restart_count()});
+  EXPECT_THAT(keys, ::testing::ElementsAre(std::pair<int64_t, int>{1796079724'000, 0},
+                                           std::pair<int64_t, int>{1796079724'000, 1}));
+}
+
+TEST_F(ReconcilerTest, ASecondRoundSendsNothingAgain) {
+  UseLab2();
+  Round();
+  Round();
+  const size_t sent = records_.size();
+  Round();
+  Round();
+  EXPECT_EQ(records_.size(), sent);
+}
+
+TEST_F(ReconcilerTest, ARestartSendsNothingAgain) {
+  UseLab2();
+  Round();
+  Round();
+  const auto facts = [&] {
+    return std::count_if(records_.begin(), records_.end(), [](const auto& r) {
+      return r.has_facts() || r.has_bundle() || r.has_log_tail();
+    });
+  };
+  const auto sent = facts();
+  Restart();
+  Round();
+  EXPECT_EQ(facts(), sent);
+}
+
+TEST_F(ReconcilerTest, AccountingAloneFillsWhatHappenedWhileTheDaemonWasAway) {
+  cluster_.sacct = Recorded("lab2/sacct-window.txt");
+  Round();
+  EXPECT_EQ(Best("10")->outcome(), EXECUTION_OUTCOME_OUT_OF_MEMORY);
+  EXPECT_EQ(Best("17", 1)->outcome(), EXECUTION_OUTCOME_SUCCESS);
+  EXPECT_EQ(Best("15")->signal(), 11);
+  EXPECT_EQ(Best("15")->unknown().count("exit_code"), 1u);  // sacct alone cannot be sure
+}
+
+TEST_F(ReconcilerTest, AnEmptySqueueEndsNoJob) {
+  UseLab2();
+  cluster_.squeue = Recorded("lab2/squeue-2.json");
+  cluster_.scontrol = Recorded("lab2/scontrol-2.txt");
+  cluster_.sacct = cluster_.sacct_ids = FakeCluster::Header();
+  Round();
+  ASSERT_EQ(Best("6")->status(), EXECUTION_STATUS_RUNNING);
+  cluster_.squeue = "{\"jobs\":[],\"errors\":[]}";
+  for (int i = 0; i < 20; ++i) Round();
+  EXPECT_EQ(Best("6")->status(), EXECUTION_STATUS_RUNNING);
+  bool named = false;
+  for (const auto& health : reconciler_->health())
+    named = named || (health.part() == "reconciler" && health.status() == "degraded");
+  EXPECT_TRUE(named);
+}
+
+TEST_F(ReconcilerTest, AToolThatFailsOrAnswersNothingIsNamedAndEndsNothing) {
+  UseLab2();
+  cluster_.squeue = Recorded("lab2/squeue-2.json");
+  cluster_.scontrol = Recorded("lab2/scontrol-2.txt");
+  cluster_.sacct = FakeCluster::Header();
+  Round();
+  cluster_.squeue = "";
+  cluster_.sacct = "";
+  cluster_.sacct_ids = "";
+  for (int i = 0; i < 10; ++i) Round();
+  EXPECT_EQ(Best("6")->status(), EXECUTION_STATUS_RUNNING);
+  EXPECT_THAT(tools_->health()["squeue"].reason, HasSubstr("answered nothing"));
+  EXPECT_THAT(tools_->health()["sacct"].reason, HasSubstr("not even a header"));
+  cluster_.fail_squeue = true;
+  Round();
+  EXPECT_THAT(tools_->health()["squeue"].reason, HasSubstr("time-out"));
+}
+
+TEST_F(ReconcilerTest, AForgottenJobThatNobodySawEndIsNotSeen) {
+  UseLab2();
+  cluster_.squeue = Recorded("lab2/squeue-2.json");
+  cluster_.scontrol = Recorded("lab2/scontrol-2.txt");
+  cluster_.sacct = cluster_.sacct_ids = FakeCluster::Header();
+  Round();
+  cluster_.squeue = "{\"jobs\":[],\"errors\":[]}";
+  cluster_.forgotten = true;
+  for (int i = 0; i < 20; ++i) Round();
+  EXPECT_EQ(Best("6")->status(), EXECUTION_STATUS_UNKNOWN);
+  const Execution* e = Latest("6", 0, data::v1::FACT_ORIGIN_SCONTROL);
+  EXPECT_EQ(e->ending_cause(), ENDING_CAUSE_NOT_SEEN);
+  EXPECT_THAT(e->unknown().at("end_time_ms"), HasSubstr("forgot"));
+}
+
+TEST_F(ReconcilerTest, WithoutAccountingTheControllersWordIsTheLastAndWhatItLacksIsNamed) {
+  UseLab2();
+  cluster_.sacct_disabled = true;
+  Round();
+  const RoundReport report = Round();
+  EXPECT_EQ(report.unsettled, 0);
+  const Execution* e = Best("11");
+  EXPECT_EQ(e->outcome(), EXECUTION_OUTCOME_OUT_OF_MEMORY);  // by DerivedExitCode
+  EXPECT_THAT(e->unknown().at("steps"), HasSubstr("accounting storage is disabled"));
+  EXPECT_EQ(Best("7")->outcome(), EXECUTION_OUTCOME_CANCELLED);
+  EXPECT_THAT(Best("7")->unknown().at("ending_cause"), HasSubstr("does not tell who"));
+  EXPECT_EQ(tools_->health()["sacct"].status, "disabled");
+}
+
+TEST_F(ReconcilerTest, ALateRowOfAccountingIsStillTaken) {
+  UseLab2();
+  const std::string rows = cluster_.sacct;
+  cluster_.sacct = cluster_.sacct_ids = FakeCluster::Header();
+  for (int i = 0; i < 30; ++i) Round();
+  EXPECT_EQ(Best("7")->ending_cause(), ENDING_CAUSE_UNSPECIFIED);
+  cluster_.sacct_ids = rows;
+  for (int i = 0; i < 70; ++i) Round();
+  EXPECT_EQ(Best("7")->ending_cause(), ENDING_CAUSE_USER_CANCEL);
+}
+
+TEST_F(ReconcilerTest, ClockJumpsNeitherLoseNorRepeat) {
+  UseLab2();
+  Round();
+  Round();
+  const size_t sent = records_.size();
+  clock_.JumpWall(Millis(-7'200'000));
+  Round();
+  clock_.JumpWall(Millis(86'400'000));
+  for (int i = 0; i < 3; ++i) Round();
+  size_t facts = 0;
+  for (size_t i = sent; i < records_.size(); ++i) facts += records_[i].has_facts() ? 1 : 0;
+  EXPECT_EQ(facts, 0u);
+}
+
+TEST_F(ReconcilerTest, ARecordThatTheQueueRefusesIsSentAgain) {
+  UseLab2();
+  refuse_ = true;
+  EXPECT_FALSE(reconciler_->Round().ok());
+  EXPECT_THAT(records_, IsEmpty());
+  refuse_ = false;
+  Round();
+  Round();
+  EXPECT_EQ(Best("10")->outcome(), EXECUTION_OUTCOME_OUT_OF_MEMORY);
+}
+
+TEST_F(ReconcilerTest, FewCallsARoundWhenNothingChanges) {
+  UseLab2();
+  for (int i = 0; i < 8; ++i) Round();
+  cluster_.calls.clear();
+  for (int i = 0; i < 6; ++i) Round();
+  EXPECT_EQ(cluster_.Count("squeue"), 6);
+  EXPECT_EQ(cluster_.Count("scontrol"), 0);
+  EXPECT_LE(cluster_.Count("sacct"), 1);
+}
+
+TEST_F(ReconcilerTest, EveryRunGetsItsBundleAndItsLogTails) {
+  UseLab2();
+  Round();
+  Round();
+  size_t bundles = 0, tails = 0;
+  for (const auto& record : records_) {
+    if (record.has_log_tail()) {
+      ++tails;
+      EXPECT_NE(record.log_tail().unknown_reason(), "");  // no such files here
+    }
+    if (!record.has_bundle()) continue;
+    ++bundles;
+    EXPECT_THAT(record.bundle().bundle_id(), HasSubstr("b1:"));
+  }
+  EXPECT_EQ(bundles, 29u);  // one for each attempt
+  EXPECT_GT(tails, 40u);
+}
+
+TEST_F(ReconcilerTest, HooksPartialKeysAreCompleted) {
+  UseLab2();
+  Round();
+  RunKey key;
+  key.set_native_id("17");
+  ASSERT_TRUE(index_.Complete(&key, 1796079726'000));  // between the two starts
+  EXPECT_EQ(key.restart_count(), 0);
+  EXPECT_EQ(key.submit_time_ms(), 1796079724'000);
+  RunKey later;
+  later.set_native_id("17");
+  ASSERT_TRUE(index_.Complete(&later, 1796079739'000));
+  EXPECT_EQ(later.restart_count(), 1);
+  EXPECT_EQ(later.submit_time_ms(), 1796079724'000);
+  RunKey early;
+  early.set_native_id("17");
+  EXPECT_FALSE(index_.Complete(&early, 1796079700'000));
+  RunKey unknown;
+  unknown.set_native_id("4711");
+  EXPECT_FALSE(index_.Complete(&unknown, 1796079739'000));
+}
+
+TEST_F(ReconcilerTest, AReusedIdIsAnotherRun) {
+  UseLab2();
+  Round();
+  std::string again = Recorded("lab2/squeue-end.json");
+  const std::string old_submit = "\"submit_time\": 1796079724";
+  for (size_t at = again.find(old_submit); at != std::string::npos; at = again.find(old_submit))
+    again.replace(at, old_submit.size(), "\"submit_time\": 1796079999");
+  cluster_.squeue = again;
+  cluster_.scontrol = "";
+  Round();
+  std::set<int64_t> submits;
+  for (const auto& record : records_)
+    if (record.has_facts() && record.facts().key().native_id() == "8")
+      submits.insert(record.facts().key().submit_time_ms());
+  EXPECT_EQ(submits.size(), 2u);
+}
+
+}  // namespace
+}  // namespace expanse::collect::slurm

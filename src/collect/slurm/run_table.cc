@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collect/slurm/run_table.h"
+
+#include "base/strings.h"
+#include "collect/slurm/state_map.h"
+
+namespace expanse::collect::slurm {
+namespace {
+
+/// Longest time between the end of an attempt and the submit time of the next one. SLURM sets the
+/// latter when the nodes are given back: KillWait, epilogs, an unresponsive node.
+constexpr int64_t kRequeueGap = 900;
+/// Two clocks that print whole seconds.
+constexpr int64_t kSlack = 2;
+
+bool IsRequeueState(const std::string& state) {
+  return state == "REQUEUED" || state == "NODE_FAIL" || state == "PREEMPTED" ||
+         state == "BOOT_FAIL" || state == "LAUNCH_FAILED" || state == "RECONFIG_FAIL";
+}
+
+bool Continues(const RunState& earlier, const JobRecord& job) {
+  if (!IsRequeueState(earlier.state)) return false;
+  if (earlier.uid && job.uid && *earlier.uid != *job.uid) return false;
+  if (earlier.state == "REQUEUED") return true;  // there is always a next attempt
+  if (!earlier.end || !job.submit) return false;
+  return *job.submit >= *earlier.end - kSlack && *job.submit <= *earlier.end + kRequeueGap;
+}
+
+}  // namespace
+
+RunState* RunTable::Find(const RunIdentity& id) {
+  const auto it = runs_.find(id);
+  return it == runs_.end() ? nullptr : &it->second;
+}
+
+std::vector<RunState*> RunTable::OfJob(int64_t job_id) {
+  std::vector<RunState*> out;
+  for (auto it = runs_.lower_bound({job_id, INT64_MIN, INT32_MIN});
+       it != runs_.end() && it->first.job_id == job_id; ++it)
+    out.push_back(&it->second);
+  return out;
+}
+
+RunState* RunTable::FindAttempt(int64_t job_id, int64_t attempt_submit) {
+  for (RunState* run : OfJob(job_id))
+    if (run->attempt_submit == attempt_submit) return run;
+  return nullptr;
+}
+
+bool RunTable::KnowsChain(const JobRecord& job) {
+  if (job.restarts.value_or(0) == 0) return true;
+  if (job.submit && FindAttempt(job.job_id, *job.submit) != nullptr) return true;
+  const auto attempts = OfJob(job.job_id);
+  return !attempts.empty() && attempts.back()->id.restarts + 1 == *job.restarts;
+}
+
+RunIdentity RunTable::IdentifyLive(const JobRecord& job) {
+  const int64_t submit = job.submit.value_or(0);
+  const auto restarts = static_cast<int32_t>(job.restarts.value_or(0));
+  const RunState* earlier = nullptr;
+  for (const RunState* run : OfJob(job.job_id)) {
+    const bool same_user = !run->uid || !job.uid || *run->uid == *job.uid;
+    if (same_user && run->attempt_submit <= submit) earlier = run;
+  }
+  if (restarts > 0) {
+    if (earlier != nullptr && earlier->id.restarts < restarts)
+      return {job.job_id, earlier->id.submit, restarts};
+    return {job.job_id, submit, restarts};
+  }
+  // The text form of squeue has no count.
+  if (!job.restarts && earlier != nullptr && Continues(*earlier, job))
+    return {job.job_id, earlier->id.submit, earlier->id.restarts + 1};
+  return {job.job_id, submit, 0};
+}
+
+RunIdentity RunTable::IdentifyRow(const JobRecord& job) {
+  const int64_t submit = job.submit.value_or(0);
+  const RunState* earlier = nullptr;
+  for (const RunState* run : OfJob(job.job_id))
+    if (run->attempt_submit < submit) earlier = run;
+  if (earlier != nullptr && Continues(*earlier, job))
+    return {job.job_id, earlier->id.submit, earlier->id.restarts + 1};
+  return {job.job_id, submit, 0};
+}
+
+RunState& RunTable::Resolve(const JobRecord& job, int64_t now_ms, bool* created) {
+  *created = false;
+  if (job.submit)
+    if (RunState* run = FindAttempt(job.job_id, *job.submit)) return *run;
+  if (job.db_index)
+    for (RunState* run : OfJob(job.job_id))
+      if (run->db_index == job.db_index) return *run;
+  RunIdentity id = job.tool == Tool::kSacct ? IdentifyRow(job) : IdentifyLive(job);
+  auto [it, inserted] = runs_.try_emplace(id);
+  // A record of the same first submit and count but another submit time cannot be the same attempt.
+  while (!inserted && job.submit && it->second.attempt_submit != *job.submit) {
+    ++id.restarts;
+    std::tie(it, inserted) = runs_.try_emplace(id);
+  }
+  RunState& run = it->second;
+  if (inserted) {
+    run.id = id;
+    run.attempt_submit = job.submit.value_or(0);
+    run.first_seen_ms = now_ms;
+    *created = true;
+  }
+  return run;
+}
+
+void RunTable::Forget(int64_t ended_before_ms, uint64_t round) {
+  std::erase_if(runs_, [&](const auto& entry) {
+    const RunState& run = entry.second;
+    return run.told_round != round && run.settled && run.logs_sent && run.bundle_sent &&
+           run.ended_seen_ms < ended_before_ms;
+  });
+}
+
+void KeyIndex::Replace(const RunTable& table) {
+  auto next = std::make_shared<std::map<int64_t, std::vector<Attempt>>>();
+  for (const auto& [id, run] : table.runs())
+    (*next)[id.job_id].push_back({id, run.start, run.db_index});
+  const std::lock_guard lock(mutex_);
+  attempts_ = std::move(next);
+}
+
+bool KeyIndex::Complete(common::v1::RunKey* key, int64_t observed_ms) const {
+  std::shared_ptr<const std::map<int64_t, std::vector<Attempt>>> attempts;
+  {
+    const std::lock_guard lock(mutex_);
+    attempts = attempts_;
+  }
+  const auto job_id = ParseInt64(key->native_id());
+  if (!attempts || !job_id) return false;
+  const auto it = attempts->find(*job_id);
+  if (it == attempts->end()) return false;
+  const int64_t when = key->has_start_time_ms() ? key->start_time_ms() : observed_ms;
+  const Attempt* best = nullptr;
+  for (const auto& attempt : it->second) {
+    if (!attempt.start || (*attempt.start - kSlack) * 1000 > when) continue;
+    if (key->has_restart_count() && key->restart_count() != attempt.id.restarts) continue;
+    if (best == nullptr || *attempt.start >= *best->start) best = &attempt;
+  }
+  if (best == nullptr) return false;
+  key->set_submit_time_ms(best->id.submit * 1000);
+  key->set_restart_count(best->id.restarts);
+  if (best->db_index) key->set_db_index(*best->db_index);
+  if (!key->has_start_time_ms()) key->set_start_time_ms(*best->start * 1000);
+  return true;
+}
+
+size_t KeyIndex::size() const {
+  const std::lock_guard lock(mutex_);
+  return attempts_ ? attempts_->size() : 0;
+}
+
+}  // namespace expanse::collect::slurm

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// The run table on disk: JSON, written whole and atomically. Text is bytes and kept as such.
+#include "base/strings.h"
+#include "collect/slurm/json_fields.h"
+#include "collect/slurm/run_table.h"
+
+namespace expanse::collect::slurm {
+namespace {
+
+namespace json = boost::json;
+
+void Put(json::object* out, const char* key, const std::optional<int64_t>& value) {
+  if (value) (*out)[key] = *value;
+}
+void Put(json::object* out, const char* key, const std::string& value) {
+  if (!value.empty()) (*out)[key] = value;
+}
+void PutFlag(json::object* out, const char* key, bool value) {
+  if (value) (*out)[key] = 1;
+}
+
+json::object ToJson(const RunState& run) {
+  json::object out;
+  out["job"] = run.id.job_id;
+  out["submit"] = run.id.submit;
+  out["restarts"] = run.id.restarts;
+  out["attempt"] = run.attempt_submit;
+  Put(&out, "start", run.start);
+  Put(&out, "end", run.end);
+  Put(&out, "db", run.db_index);
+  Put(&out, "uid", run.uid);
+  Put(&out, "state", run.state);
+  PutFlag(&out, "ended", run.ended);
+  PutFlag(&out, "settled", run.settled);
+  PutFlag(&out, "bundle", run.bundle_sent);
+  PutFlag(&out, "logs", run.logs_sent);
+  PutFlag(&out, "many", run.many_tasks);
+  Put(&out, "requeue", run.requeue_cause);
+  out["first"] = run.first_seen_ms;
+  PutFlag(&out, "live", run.seen_live);
+  out["ended_seen"] = run.ended_seen_ms;
+  for (const auto& [tool, print] : run.sent) out["sent_" + tool] = print;
+  if (run.exit) {
+    if (run.exit->code) out["code"] = *run.exit->code;
+    if (run.exit->signal) out["signal"] = *run.exit->signal;
+    PutFlag(&out, "oom", run.exit->out_of_memory);
+    out["exit"] = 1;
+  }
+  Put(&out, "memory_form", run.memory_form);
+  Put(&out, "user", run.user);
+  Put(&out, "name", run.name);
+  Put(&out, "command", run.command);
+  Put(&out, "work_dir", run.work_dir);
+  Put(&out, "stdout", run.stdout_path);
+  Put(&out, "stderr", run.stderr_path);
+  Put(&out, "submit_line", run.submit_line);
+  Put(&out, "nodes", run.node_list);
+  if (run.batch) out["batch"] = *run.batch ? 1 : 0;
+  Put(&out, "array_job", run.array_job_id);
+  Put(&out, "array_task", run.array_task_id);
+  return out;
+}
+
+std::string Text(const json::object& in, std::string_view key) {
+  return JsonText(in, key).value_or("");
+}
+bool Flag(const json::object& in, std::string_view key) { return JsonInt(in, key).has_value(); }
+
+RunState FromJson(const json::object& in) {
+  RunState run;
+  run.id.job_id = JsonInt(in, "job").value_or(0);
+  run.id.submit = JsonInt(in, "submit").value_or(0);
+  run.id.restarts = static_cast<int32_t>(JsonInt(in, "restarts").value_or(0));
+  run.attempt_submit = JsonInt(in, "attempt").value_or(0);
+  run.start = JsonInt(in, "start");
+  run.end = JsonInt(in, "end");
+  run.db_index = JsonInt(in, "db");
+  run.uid = JsonInt(in, "uid");
+  run.state = Text(in, "state");
+  run.ended = Flag(in, "ended");
+  run.settled = Flag(in, "settled");
+  run.bundle_sent = Flag(in, "bundle");
+  run.logs_sent = Flag(in, "logs");
+  run.many_tasks = Flag(in, "many");
+  run.requeue_cause = Text(in, "requeue");
+  run.first_seen_ms = JsonInt(in, "first").value_or(0);
+  run.seen_live = Flag(in, "live");
+  run.ended_seen_ms = JsonInt(in, "ended_seen").value_or(0);
+  for (const char* tool : {"squeue", "scontrol", "sacct"})
+    if (const std::string print = Text(in, std::string("sent_") + tool); !print.empty())
+      run.sent[tool] = print;
+  if (Flag(in, "exit")) {
+    ExitStatus exit;
+    if (const auto code = JsonInt(in, "code")) exit.code = static_cast<int>(*code);
+    if (const auto signal = JsonInt(in, "signal")) exit.signal = static_cast<int>(*signal);
+    exit.out_of_memory = Flag(in, "oom");
+    run.exit = exit;
+  }
+  run.memory_form = Text(in, "memory_form");
+  run.user = Text(in, "user");
+  run.name = Text(in, "name");
+  run.command = Text(in, "command");
+  run.work_dir = Text(in, "work_dir");
+  run.stdout_path = Text(in, "stdout");
+  run.stderr_path = Text(in, "stderr");
+  run.submit_line = Text(in, "submit_line");
+  run.node_list = Text(in, "nodes");
+  if (const auto batch = JsonInt(in, "batch")) run.batch = *batch != 0;
+  run.array_job_id = JsonInt(in, "array_job");
+  run.array_task_id = JsonInt(in, "array_task");
+  return run;
+}
+
+}  // namespace
+
+Status RunTable::Load(const platform::Fs& fs, const std::string& path) {
+  if (!fs.Exists(path)) return {};
+  EXPANSE_TRY(const std::string text, fs.Read(path, size_t{1} << 30));
+  auto root = ParseToolJson(text);
+  if (!root.ok()) return root.error().WithContext(path);
+  sacct_cursor = JsonInt(*root, "sacct_cursor").value_or(0);
+  runs_.clear();
+  if (const auto* runs = JsonArray(*root, "runs")) {
+    for (const auto& value : *runs) {
+      const json::object* object = value.if_object();
+      if (object == nullptr) continue;
+      RunState run = FromJson(*object);
+      runs_[run.id] = std::move(run);
+    }
+  }
+  return {};
+}
+
+Status RunTable::Save(const platform::Fs& fs, const std::string& path) const {
+  json::object root;
+  root["format"] = 1;
+  root["sacct_cursor"] = sacct_cursor;
+  json::array runs;
+  runs.reserve(runs_.size());
+  for (const auto& [id, run] : runs_) runs.push_back(ToJson(run));
+  root["runs"] = std::move(runs);
+  return fs.WriteAtomic(path, json::serialize(root), 0600);
+}
+
+}  // namespace expanse::collect::slurm
