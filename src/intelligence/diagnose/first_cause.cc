@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which finding is the first cause. Failures cascade: the deeper class explains the others, and of
+// two that are as deep the earlier line does.
+#include <algorithm>
+
+#include "domain/failure_class.h"
+#include "intelligence/diagnose/diagnose.h"
+
+namespace expanse::intelligence::diagnose {
+namespace {
+
+struct Candidate {
+  Finding finding;
+  int depth = 0;
+  /// Strength first, then depth: a strong crash outranks a weak environment hint.
+  int Score() const { return finding.strength + 6 * depth; }
+};
+
+constexpr int kCloseScores = 8;
+
+const Signal* SignalOf(const CaseView& view, const Candidate& c) {
+  for (const auto& s : view.signals)
+    if (s.hit.failure_class == c.finding.failure_class && s.stream == c.finding.stream &&
+        s.hit.begin == c.finding.at)
+      return &s;
+  return nullptr;
+}
+
+// The program went on after the line: it counted further steps or said that it finished.
+bool WorkWentOn(const CaseView& view, const Candidate& c) {
+  const Signal* signal = SignalOf(view, c);
+  if (signal == nullptr || signal->kind != TextKind::kProgram) return false;
+  for (FactId later : {view.progress, view.success_line}) {
+    if (later == 0) continue;
+    const auto& fact = view.ledger.Get(later);
+    if (fact.source() != signal->source) return true;  // order unknown; do not accuse
+    const size_t at = fact.position().find("bytes ");
+    if (at == std::string::npos) continue;
+    if (std::strtoll(fact.position().c_str() + at + 6, nullptr, 10) > signal->hit.begin)
+      return true;
+  }
+  return false;
+}
+
+bool FromProgram(const CaseView& view, const Candidate& c) {
+  const Signal* signal = SignalOf(view, c);
+  return signal != nullptr && signal->kind == TextKind::kProgram;
+}
+
+bool IsOneOf(std::string_view name, std::initializer_list<std::string_view> names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// Whether a finding may name the cause of a run that ended as this one did.
+bool Admissible(const CaseView& view, const Candidate& c) {
+  const std::string_view name = c.finding.failure_class;
+  const int strength = c.finding.strength;
+  switch (view.ending) {
+    case Ending::kSucceeded:
+      // The scheduler says success. A kill inside the run, or an error with which the log ends,
+      // says otherwise.
+      if (name == "gpu_idle_allocation") return strength >= 85;
+      if (name == "host_out_of_memory" && strength >= 95) return !WorkWentOn(view, c);
+      return strength >= 88 && c.depth >= 3 && c.depth <= 4 && FromProgram(view, c) &&
+             !WorkWentOn(view, c) && view.success_line == 0;
+    case Ending::kQueued:
+      return (c.depth == 6 && strength >= 70) || strength >= 90;
+    case Ending::kRunning:
+      return strength >= 80 && !WorkWentOn(view, c) && name != "walltime_exceeded";
+    case Ending::kCancelled:
+      if (IsOneOf(name, {"job_cancelled", "dependency_never_satisfied", "gpu_idle_allocation",
+                         "job_preempted", "node_failure", "requeued_near_time_limit", "job_hang"}))
+        return true;
+      return strength >= 93 && c.depth >= 4 && !WorkWentOn(view, c);
+    case Ending::kFailed:
+      if (view.run->outcome() == common::v1::EXECUTION_OUTCOME_TIMEOUT &&
+          name != "walltime_exceeded")
+        return strength >= 80 && !WorkWentOn(view, c);
+      return true;
+    case Ending::kUnknown:
+      return true;
+  }
+  return true;
+}
+
+// True when a is to be preferred over b.
+bool Precedes(const Candidate& a, const Candidate& b) {
+  const int difference = a.Score() - b.Score();
+  const bool same_stream = a.finding.stream != 0 && a.finding.stream == b.finding.stream;
+  if (same_stream && std::abs(difference) <= kCloseScores && a.finding.at != b.finding.at)
+    return a.finding.at < b.finding.at;
+  return difference > 0;
+}
+
+v1::ConfidenceLabel Label(int strength, bool rivalled) {
+  if (strength >= 85) return rivalled ? v1::CONFIDENCE_LABEL_MEDIUM : v1::CONFIDENCE_LABEL_HIGH;
+  if (strength >= 60) return rivalled ? v1::CONFIDENCE_LABEL_LOW : v1::CONFIDENCE_LABEL_MEDIUM;
+  return v1::CONFIDENCE_LABEL_LOW;
+}
+
+}  // namespace
+
+Verdict ChooseFirstCause(const CaseView& view) {
+  std::vector<Candidate> candidates;
+  for (const auto& runbook : Runbooks()) {
+    auto finding =
+        runbook.run != nullptr ? runbook.run(view, runbook) : PatternFinding(view, runbook);
+    if (!finding) continue;
+    Candidate c{std::move(*finding), runbook.depth};
+    if (Admissible(view, c)) candidates.push_back(std::move(c));
+  }
+  Verdict verdict;
+  const auto best =
+      std::min_element(candidates.begin(), candidates.end(),
+                       [](const Candidate& a, const Candidate& b) { return Precedes(a, b); });
+  if (best == candidates.end()) {
+    verdict.finding = NothingFailed(view);
+    const bool ended_well = view.ending == Ending::kSucceeded ||
+                            view.run->ending_cause() == common::v1::ENDING_CAUSE_REQUEUED;
+    verdict.confidence = ended_well ? v1::CONFIDENCE_LABEL_HIGH : v1::CONFIDENCE_LABEL_MEDIUM;
+    return verdict;
+  }
+  // A rival is a finding about as good that the chosen one does not come before or explain.
+  bool rivalled = false;
+  for (const auto& c : candidates) {
+    if (&c == &*best || c.finding.strength < 60) continue;
+    const bool explained = c.depth < best->depth ||
+                           (c.finding.stream != 0 && c.finding.stream == best->finding.stream &&
+                            c.finding.at >= best->finding.at);
+    if (!explained && best->Score() - c.Score() < kCloseScores) rivalled = true;
+  }
+  verdict.finding = best->finding;
+  verdict.confidence = Label(best->finding.strength, rivalled);
+  verdict.failed = view.ending == Ending::kFailed ||
+                   (view.ending != Ending::kQueued && view.ending != Ending::kCancelled &&
+                    view.ending != Ending::kUnknown);
+  return verdict;
+}
+
+}  // namespace expanse::intelligence::diagnose

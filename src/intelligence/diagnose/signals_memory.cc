@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Host memory and crash signals.
+#include "intelligence/diagnose/signals.h"
+
+namespace expanse::intelligence::diagnose {
+namespace {
+
+constexpr SignalRule kRules[] = {
+    // Linux, SLURM (oom_kill up to 20.x, oom-kill since 21.08), Kubernetes, Nomad, PBS, LSF.
+    {"host_out_of_memory", "oom-kill event", 96},
+    {"host_out_of_memory", "oom_kill event", 96},
+    {"host_out_of_memory", "out-of-memory handler", 96},
+    {"host_out_of_memory", "out of memory: kill", 95, kAnyText, "cuda|gpu"},
+    {"host_out_of_memory", "memory cgroup out of memory", 96},
+    {"host_out_of_memory", "invoked oom-killer", 93},
+    {"host_out_of_memory", "oomkilled", 96, kAnyText, "oomkilled: false|oomkilled=false"},
+    {"host_out_of_memory", "oom killed", 93, kAnyText, "false"},
+    {"host_out_of_memory", "task #: out of memory", 95},
+    {"host_out_of_memory", "exceeded * memory limit*being killed", 94},
+    {"host_out_of_memory", "exceeded job memory limit", 55},
+    {"host_out_of_memory", "exceeded step memory limit", 55},
+    {"host_out_of_memory", "mem * exceeded limit *, cancelled", 92},
+    {"host_out_of_memory", "job killed: mem", 92},
+    {"host_out_of_memory", "term_memlimit", 94},
+    {"host_out_of_memory", "killed by yarn for exceeding memory limits", 92},
+    {"host_out_of_memory", "killed due to the node running low on memory", 93},
+    {"host_out_of_memory", "ray.exceptions.outofmemoryerror", 93},
+    {"host_out_of_memory", "worker exceeded * memory budget", 91},
+    {"host_out_of_memory", "memory budget. restarting", 91},
+    {"host_out_of_memory", "memory usage threshold*killing", 85},
+    // Refused allocations.
+    {"host_out_of_memory", "std::bad_alloc", 86, kAnyText, "cuda|gpu|device"},
+    {"host_out_of_memory", "memoryerror", 84, kProgramText, "cuda|outofmemoryerror|gpu"},
+    {"host_out_of_memory", "unable to allocate * for an array with shape", 88},
+    {"host_out_of_memory", "cannot allocate memory", 78, kAnyText, "cuda|gpu|ibv_|pinned"},
+    {"host_out_of_memory", "cannot allocate vector of size", 89},
+    {"host_out_of_memory", "can't allocate memory: you tried to allocate", 90},
+    {"host_out_of_memory", "not enough memory: you tried to allocate", 90},
+    {"host_out_of_memory", "virtual memory exhausted", 88},
+    {"host_out_of_memory", "insufficient virtual memory", 88},
+    {"host_out_of_memory", "out of memory allocating # bytes", 88, kAnyText, "cuda|gpu|device"},
+    {"host_out_of_memory", "memory allocation of # bytes failed", 90, kAnyText, "cuda|gpu|device"},
+    {"host_out_of_memory", "runtime: out of memory", 88, kAnyText, "cuda|gpu|device"},
+    {"host_out_of_memory", "javascript heap out of memory", 75},
+    {"host_out_of_memory", "outofmemoryerror()", 86, kAnyText, "cuda|gpu"},
+    {"host_out_of_memory", "out of memory. type \"help memory\"", 88},
+    {"jvm_heap_exhausted", "outofmemoryerror: java heap space", 96},
+    {"jvm_heap_exhausted", "outofmemoryerror: gc overhead limit", 96},
+    {"jvm_heap_exhausted", "outofmemoryerror: metaspace", 92},
+    {"jvm_heap_exhausted", "could not reserve enough space for", 88},
+    {"jvm_heap_exhausted", "java.lang.outofmemoryerror", 78, kAnyText, "native thread"},
+    {"shared_memory_exhausted", "no space left on device*/dev/shm", 95},
+    {"shared_memory_exhausted", "/dev/shm*no space left on device", 95},
+    {"shared_memory_exhausted", "creating shared memory segment", 88},
+    {"shared_memory_exhausted", "unable to allocate shared memory", 84},
+    {"shared_memory_exhausted", "unable to write to file </torch_", 90},
+    {"shared_memory_exhausted", "could not resize shared memory segment", 90},
+    {"shared_memory_exhausted", "shared memory *no space left", 92},
+    {"bus_error", "caused by insufficient shared memory", 60},
+    {"bus_error", "bus error", 80},
+    {"bus_error", "sigbus", 80},
+    {"bus_error", "signal 7", 60},
+    {"bus_error", "exitcode: -7", 70},
+    // A kill whose sender the line does not name.
+    {"unknown_kill", "line #: # killed", 62},
+    {"unknown_kill", "killed by signal: killed", 62},
+    {"unknown_kill", "signal 9", 62},
+    {"unknown_kill", "sigkill", 62},
+    {"unknown_kill", "exitcode: -9", 62},
+    {"unknown_kill", "exit code 137", 60},
+    {"unknown_kill", "exit code: 137", 60},
+    {"unknown_kill", "task #: killed", 62},
+    // Crash signals.
+    {"segmentation_fault", "segmentation fault", 88},
+    {"segmentation_fault", "segmentation violation", 88},
+    {"segmentation_fault", "sigsegv", 87},
+    {"segmentation_fault", "segfault at", 88, kKernelText},
+    {"segmentation_fault", "signal 11", 82},
+    {"segmentation_fault", "signal: 11", 82},
+    {"segmentation_fault", "exitcode: -11", 82},
+    {"segmentation_fault", "exit code 139", 80},
+    {"segmentation_fault", "address not mapped", 86},
+    {"illegal_instruction", "illegal instruction", 86, kAnyText, "was encountered|xid|cuda|warp"},
+    {"illegal_instruction", "sigill", 86, kAnyText, "sigillegal"},
+    {"illegal_instruction", "invalid opcode", 88, kKernelText},
+    {"illegal_instruction", "signal 4 ", 70},
+    {"illegal_instruction", "exitcode: -4", 80},
+    {"illegal_instruction", "does not support * avx", 70},
+    {"illegal_instruction", "compiled to use: *avx", 60},
+    {"floating_point_exception", "floating point exception", 88},
+    {"floating_point_exception", "floating-point exception", 84},
+    {"floating_point_exception", "arithmetic exception", 80},
+    {"floating_point_exception", "sigfpe", 87},
+    {"floating_point_exception", "exitcode: -8", 80},
+    {"floating_point_exception", "trap divide error", 86, kKernelText},
+};
+
+}  // namespace
+
+std::span<const SignalRule> MemorySignals() { return kRules; }
+
+}  // namespace expanse::intelligence::diagnose
