@@ -19,16 +19,17 @@ using jose_internal::Jwk;
 using jose_internal::Jws;
 
 constexpr size_t kMaxHeaderBytes = 2 << 10;
+constexpr size_t kSignatureBytes = 64;
 
 Error Malformed(std::string_view why) {
   return Error(Code::kUnauthenticated, "malformed token: " + std::string(why));
 }
 
-bool IsBase64Url(std::string_view part) {
-  return !part.empty() && std::all_of(part.begin(), part.end(), [](char c) {
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' ||
-           c == '_';
-  });
+/// One text for one sequence of bytes. cjose's own decoder skips stray characters at the end, so
+/// that one signature would have many spellings.
+bool IsCanonicalBase64Url(std::string_view part) {
+  const auto bytes = Base64UrlDecode(part);
+  return bytes && !bytes->empty() && Base64UrlEncode(*bytes) == part;
 }
 
 Result<json::object> ParseHeaderObject(std::string_view encoded) {
@@ -57,7 +58,7 @@ Result<JwsHeader> ParseJwsHeader(std::string_view token) {
   if (token.size() > kMaxTokenBytes) return Malformed("longer than 16 KiB");
   const auto parts = Split(token, '.');
   if (parts.size() != 3) return Malformed("not three parts");
-  if (!std::all_of(parts.begin(), parts.end(), IsBase64Url))
+  if (!std::all_of(parts.begin(), parts.end(), IsCanonicalBase64Url))
     return Malformed("a part is not base64url");
   EXPANSE_TRY(const json::object header, ParseHeaderObject(parts[0]));
   EXPANSE_TRY(const std::string alg, HeaderString(header, "alg"));
@@ -66,6 +67,8 @@ Result<JwsHeader> ParseJwsHeader(std::string_view token) {
                                              EscapeForTerminal(alg.substr(0, 20)) +
                                              "'; only ES256 is accepted");
   if (header.contains("crit")) return Malformed("critical header extensions are not known here");
+  // R and S of 32 bytes each (RFC 7518 section 3.4); cjose ignores bytes after them.
+  if (Base64UrlDecode(parts[2])->size() != kSignatureBytes) return Malformed("signature length");
   JwsHeader out;
   EXPANSE_TRY(out.kid, HeaderString(header, "kid"));
   EXPANSE_TRY(out.type, HeaderString(header, "typ"));
