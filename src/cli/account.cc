@@ -60,7 +60,7 @@ Result<int> RunLogin(Context& context, const Args& args) {
               MintSession(context, url, credentials.api_key, credentials.organisation_id));
   credentials.session_url = url;
   {
-    const CredentialStore::Lock lock(store);
+    const auto lock = store.Lock();
     EXPANSE_CHECK_OK(store.Save(credentials));
   }
   const auto& identity = credentials.session.identity();

@@ -31,7 +31,7 @@ constexpr Flag kFlags[] = {{.name = "--artefact",
                             .required = true}};
 constexpr Example kDiffExamples[] = {
     {"expanse analyse diff <run-id> --artefact <artefact-id>"},
-    {"expanse analyse diff <run-id> --artefact <artefact-id> | patch --dry-run"},
+    {"expanse analyse diff <run-id> --artefact <artefact-id> | patch -p1 --dry-run"},
 };
 constexpr Example kApplyExamples[] = {{"expanse analyse apply <run-id> --artefact <artefact-id>"}};
 

@@ -154,7 +154,8 @@ std::string Prediction(const Context& context, const AnalyseResult& result) {
 }  // namespace
 
 std::string AnalyseHeader(const Context& context, const AnalyseRun& run) {
-  return SectionTitle(context, "EXPANSE ANALYSE") + Row("target", EscapeForTerminal(run.target())) +
+  return SectionTitle(context, "EXPANSE ANALYSE") +
+         Row("target", Text(run.target()).value_or("unknown")) +
          Row("job_name", Text(run.job_name()).value_or("unknown")) +
          Row("run", EscapeForTerminal(run.run_id())) + Row("status", RunStatusText(run.status()));
 }

@@ -7,6 +7,7 @@
 #include "cli/question.h"
 #include "expanse/intelligence/v1/intelligence.rpc.h"
 #include "platform/crypto/crypto.h"
+#include "submission/patch/byte_edit.h"
 #include "submission/slurm_script/sbatch_script.h"
 
 namespace expanse::cli {
@@ -71,30 +72,6 @@ void PrintDiff(Context& context, const ArtifactContent& artefact) {
     context.terminal.Out(artefact.content());
 }
 
-Result<std::string> PatchedBytes(const ArtifactContent& artefact, const std::string& before) {
-  if (platform::Sha256Hex(before) != HexOf(artefact.source_sha256()))
-    return Refused(fmt::format("{} changed since the analysis; run `expanse analyse` again",
-                               artefact.source_file()));
-  std::string after;
-  size_t at = 0;
-  for (const auto& edit : artefact.edits()) {
-    // Ascending, without overlap, inside the file.
-    if (edit.offset() < 0 || edit.length() < 0 || static_cast<size_t>(edit.offset()) < at ||
-        static_cast<size_t>(edit.offset()) > before.size() ||
-        static_cast<size_t>(edit.length()) > before.size() - static_cast<size_t>(edit.offset()))
-      return Refused("its edits do not fit the file");
-    after.append(before, at, static_cast<size_t>(edit.offset()) - at);
-    after += edit.replacement();
-    at = static_cast<size_t>(edit.offset()) + static_cast<size_t>(edit.length());
-  }
-  after.append(before, at, std::string::npos);
-  if (platform::Sha256Hex(after) != HexOf(artefact.result_sha256()))
-    return Refused("its edits do not give the announced file");
-  if (Program(before) != Program(after))
-    return Refused("it would change more than resource directives");
-  return after;
-}
-
 Status ApplyArtefact(Context& context, const ArtifactContent& artefact) {
   const std::string path = context.Absolute(artefact.source_file());
   auto before = context.fs.Read(path, kMaxScriptBytes);
@@ -103,11 +80,30 @@ Status ApplyArtefact(Context& context, const ArtifactContent& artefact) {
     return Error(Code::kNotFound,
                  before.error().message() + "; apply the patch where the analysis was made");
   }
-  EXPANSE_TRY(const auto after, PatchedBytes(artefact, *before));
-  // Written beside its target, so that a symlink stays one.
-  EXPANSE_TRY(const auto target, context.fs.RealPath(path));
-  EXPANSE_CHECK_OK(context.fs.WriteAtomic(target, after, 0644, true));
-  context.terminal.Out(fmt::format("Applied to {}.\n", EscapeForTerminal(artefact.source_file())));
+  const std::string before_sha256(HexOf(artefact.source_sha256()));
+  // Before the edits are looked at: those of another version of the file need not even fit.
+  if (platform::Sha256Hex(*before) != before_sha256)
+    return Refused(fmt::format("{} changed since the analysis; run `expanse analyse` again",
+                               artefact.source_file()));
+  std::vector<submission::ByteEdit> edits;
+  for (const auto& edit : artefact.edits()) {
+    if (edit.offset() < 0 || edit.length() < 0) return Refused("its edits do not fit the file");
+    edits.push_back({static_cast<size_t>(edit.offset()), static_cast<size_t>(edit.length()),
+                     edit.replacement()});
+  }
+  const auto after = submission::ApplyEdits(*before, edits);
+  if (!after.ok()) return Refused("its edits do not fit the file");
+  // The plane is not trusted with more than it is asked for.
+  if (Program(*before) != Program(*after))
+    return Refused("it would change more than resource directives");
+  const auto applied = submission::ApplyEditsToFile(context.fs, path, before_sha256, edits,
+                                                    std::string(HexOf(artefact.result_sha256())));
+  if (!applied.ok()) return applied.error().WithContext("the patch was not applied");
+  const std::string named = EscapeForTerminal(artefact.source_file());
+  context.terminal.Out(
+      applied->through_symlink
+          ? fmt::format("Applied to {}, a link to {}.\n", named, EscapeForTerminal(applied->path))
+          : fmt::format("Applied to {}.\n", named));
   return {};
 }
 

@@ -23,9 +23,4 @@ void PrintDiff(Context& context, const intelligence::v1::ArtifactContent& artefa
 /// scheduler directives would change.
 Status ApplyArtefact(Context& context, const intelligence::v1::ArtifactContent& artefact);
 
-/// The file after the artefact's edits; the checks of ApplyArtefact without its reading and
-/// writing.
-Result<std::string> PatchedBytes(const intelligence::v1::ArtifactContent& artefact,
-                                 const std::string& before);
-
 }  // namespace expanse::cli

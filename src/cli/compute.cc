@@ -116,7 +116,8 @@ Result<int> RunRegister(Context& context, const Args& args) {
   out += Row("token_expires", FormatSecond(response.expires_at_ms()));
   out += fmt::format(
       "\nThe token works once and is not shown again. {}\n"
-      "  read -rsp 'Expanse install token: ' EXPANSE_INSTALL_TOKEN; export EXPANSE_INSTALL_TOKEN\n"
+      "  read -rsp 'Expanse install token: ' EXPANSE_INSTALL_TOKEN; echo; export "
+      "EXPANSE_INSTALL_TOKEN\n"
       "  {}\n  unset EXPANSE_INSTALL_TOKEN\n{}",
       WhereToRun(type), command, Next(type));
   context.terminal.Out(out);

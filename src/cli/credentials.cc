@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/credentials.h"
 
-#include <cerrno>
-
 #include <boost/json.hpp>
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/strings.h"
 #include "rpc/json.h"
@@ -78,17 +72,11 @@ std::optional<mode_t> CredentialStore::Tighten() const {
   return was;
 }
 
-CredentialStore::Lock::Lock(const CredentialStore& store) {
-  if (!store.fs_.MakeDirs(store.directory_, 0700).ok()) return;
-  const std::string path = store.fs_.Host(platform::JoinPath(store.directory_, "credentials.lock"));
-  fd_ = open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
-  if (fd_ < 0) return;
-  while (flock(fd_, LOCK_EX) != 0 && errno == EINTR) {
-  }
-}
-
-CredentialStore::Lock::~Lock() {
-  if (fd_ >= 0) close(fd_);
+std::unique_ptr<platform::FileLock> CredentialStore::Lock() const {
+  if (!fs_.MakeDirs(directory_, 0700).ok()) return nullptr;
+  auto lock =
+      platform::FileLock::Wait(fs_.Host(platform::JoinPath(directory_, "credentials.lock")));
+  return lock.ok() ? std::move(*lock) : nullptr;
 }
 
 }  // namespace expanse::cli

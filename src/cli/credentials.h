@@ -3,12 +3,14 @@
 // the cached session. Kept apart from config.json, which is a daemon's.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "base/result.h"
 #include "base/secret.h"
 #include "expanse/control/v1/control.pb.h"
+#include "platform/fs/file_lock.h"
 #include "platform/fs/fs.h"
 
 namespace expanse::cli {
@@ -37,18 +39,9 @@ class CredentialStore {
 
   const std::string& path() const { return path_; }
 
-  /// Held while a token is minted, so that commands at the same time mint one. Where the file
-  /// system has no locks, nothing is held and each mints its own.
-  class Lock {
-   public:
-    explicit Lock(const CredentialStore& store);
-    ~Lock();
-    Lock(const Lock&) = delete;
-    Lock& operator=(const Lock&) = delete;
-
-   private:
-    int fd_ = -1;
-  };
+  /// Held while a token is minted, so that commands at the same time mint one. Null where the
+  /// file system has no locks or the home cannot be written: each then mints its own.
+  std::unique_ptr<platform::FileLock> Lock() const;
 
  private:
   const platform::Fs& fs_;

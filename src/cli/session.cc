@@ -122,7 +122,7 @@ bool Session::IsFresh() const {
 }
 
 Status Session::Mint(const std::string& rejected) {
-  const CredentialStore::Lock lock(store_);
+  const auto lock = store_.Lock();
   EXPANSE_TRY(auto loaded, store_.Load());
   if (!loaded) return NotSignedIn();
   credentials_ = std::move(*loaded);
@@ -137,7 +137,7 @@ Status Session::Mint(const std::string& rejected) {
 }
 
 Status Session::Refresh(const std::string& organisation_id) {
-  const CredentialStore::Lock lock(store_);
+  const auto lock = store_.Lock();
   EXPANSE_TRY(auto loaded, store_.Load());
   if (!loaded) return NotSignedIn();
   credentials_ = std::move(*loaded);
