@@ -181,6 +181,7 @@ Result<std::string> SlurmTools::BatchScript(int64_t job_id) {
       const size_t line = stored->out.find('\n', head.size());
       if (line != std::string::npos && line + 1 < stored->out.size()) {
         std::string script = stored->out.substr(line + 1);
+        if (script.ends_with('\n')) script.pop_back();  // sacct's own
         if (!script.starts_with("NONE")) return script;
       }
     }
