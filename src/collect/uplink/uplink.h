@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sends spools to the data plane: batches in order with the spool's own source id and sequences,
+// acknowledged in the spool only after the data plane acknowledged them. A batch that was sent
+// before a crash and not acknowledged in the spool is sent again; the data plane knows it by
+// (source, sequence), so that each record counts exactly once.
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <string>
+
+#include "base/result.h"
+#include "base/secret.h"
+#include "collect/core/spool.h"
+#include "expanse/data/v1/ingest.rpc.h"
+#include "platform/clock/clock.h"
+#include "rpc/channel.h"
+
+namespace expanse::collect::uplink {
+
+struct UplinkOptions {
+  size_t batch_records = 1000;
+  size_t batch_bytes = 4 << 20;
+  Millis first_backoff{1'000};
+  Millis most_backoff{60'000};
+  Millis call_timeout{60'000};
+};
+
+/// What happens to a record on its way. kHold: it and what follows it in its spool wait for a later
+/// pass (the run it belongs to is not known yet).
+enum class Passage { kSend, kHold };
+using Inspector = std::function<Passage(data::v1::Record*)>;
+
+struct DrainReport {
+  uint64_t delivered = 0;
+  bool drained = false;  // nothing more waits in the spool
+  bool held = false;
+};
+
+struct UplinkHealth {
+  std::string status = "ok";  // "ok", "degraded"
+  std::string reason;
+  int64_t since_ms = 0;
+  uint64_t delivered = 0;
+  uint64_t rejected = 0;  // malformed by the data plane's judgement; not sent again
+  uint64_t gaps = 0;      // records that were dropped before they could be sent
+};
+
+/// One data plane. Calls come from one thread; health() from any.
+class Uplink {
+ public:
+  /// channel outlives the uplink.
+  Uplink(rpc::Channel& channel, Secret credential, const platform::Clock& clock,
+         UplinkOptions options = {});
+
+  /// Sends what waits in one spool. kUnavailable at once while a back-off runs after a failure.
+  Result<DrainReport> Drain(SpoolReader& reader, const Inspector& inspect);
+  UplinkHealth health() const;
+
+ private:
+  Result<data::v1::PushResponse> Push(const SpoolBatch& batch);
+  Status SendBatch(SpoolReader& reader, const SpoolBatch& batch, DrainReport* report);
+  void NoteResponse(const data::v1::PushResponse& response, uint64_t accepted);
+  void NoteFailure(const Error& error);
+
+  data::v1::IngestServiceClient client_;
+  Secret credential_;
+  const platform::Clock& clock_;
+  UplinkOptions options_;
+  MonoTime not_before_{};
+  Millis backoff_{0};
+  mutable std::mutex mutex_;
+  UplinkHealth health_;
+};
+
+}  // namespace expanse::collect::uplink

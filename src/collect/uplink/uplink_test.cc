@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collect/uplink/uplink.h"
+
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "collect/uplink/aggregator.h"
+#include "collect/uplink/record_queue.h"
+
+namespace expanse::collect::uplink {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+/// Takes pushes as the data plane does: durable, each (source, sequence) once.
+class FakeDataPlane final : public rpc::Channel {
+ public:
+  Status Call(std::string_view path, std::string_view bearer,
+              const google::protobuf::Message& request, google::protobuf::Message* response,
+              Deadline) override {
+    EXPECT_EQ(path, "/expanse.data.v1.IngestService/Push");
+    EXPECT_EQ(bearer, "exp_compute_x");
+    ++calls;
+    if (away) return Error(Code::kUnavailable, "connection refused");
+    data::v1::PushRequest push;
+    push.CopyFrom(request);
+    if (push.records_size() > most_records)
+      return Error(Code::kResourceExhausted, "request body too large");
+    data::v1::PushResponse answer;
+    uint64_t sequence = push.first_sequence();
+    for (const auto& record : push.records()) {
+      if (poisoned.contains(record.node())) return Error(Code::kInvalidArgument, "malformed batch");
+      if (stored.insert({push.source_id(), sequence}).second) taken.push_back(record);
+      ++sequence;
+    }
+    answer.set_acknowledged_through(sequence - 1);
+    // The answer is lost on its way, after everything is durable.
+    if (lose_answer) return Error(Code::kUnavailable, "connection reset");
+    response->CopyFrom(answer);
+    return {};
+  }
+
+  bool away = false;
+  bool lose_answer = false;
+  int most_records = 1'000'000;
+  std::set<std::string> poisoned;
+  int calls = 0;
+  std::set<std::pair<std::string, uint64_t>> stored;
+  std::vector<data::v1::Record> taken;
+};
+
+class UplinkTest : public ::testing::Test {
+ protected:
+  UplinkTest() { Restart(); }
+  void Restart() {
+    uplink_ = std::make_unique<Uplink>(plane_, Secret("exp_compute_x"), clock_, UplinkOptions{});
+  }
+  std::unique_ptr<SpoolWriter> Writer(const std::string& node) {
+    SpoolOptions options;
+    options.directory = dir_.path() + "/spool/" + node;
+    auto writer = SpoolWriter::Open(options, clock_, random_);
+    EXPECT_TRUE(writer.ok()) << (writer.ok() ? "" : writer.error().message());
+    return std::move(*writer);
+  }
+  void Append(SpoolWriter& writer, const std::string& name, const std::string& job = "") {
+    data::v1::Record record;
+    record.set_node(name);
+    record.set_observed_time_ms(ToUnixMillis(clock_.Now()));
+    if (!job.empty()) {
+      auto* key = record.mutable_facts()->mutable_key();
+      key->set_source_type(common::v1::SOURCE_TYPE_SLURM);
+      key->set_native_id(job);
+    }
+    ASSERT_TRUE(writer.Append(record).ok());
+    ASSERT_TRUE(writer.Flush().ok());
+  }
+  std::unique_ptr<SpoolReader> Reader(const std::string& node) {
+    auto reader = SpoolReader::Open(dir_.path() + "/spool/" + node);
+    EXPECT_TRUE(reader.ok());
+    return std::move(*reader);
+  }
+  std::vector<std::string> Names() const {
+    std::vector<std::string> names;
+    for (const auto& record : plane_.taken) names.push_back(record.node());
+    return names;
+  }
+  std::unique_ptr<Aggregator> NewAggregator() {
+    AggregatorOptions options;
+    options.spool_directory = dir_.path() + "/spool";
+    return std::make_unique<Aggregator>(
+        options, *uplink_,
+        [this](common::v1::RunKey* key, int64_t) {
+          if (!known_.contains(key->native_id())) return false;
+          key->set_submit_time_ms(1000);
+          key->set_restart_count(0);
+          return true;
+        },
+        clock_, fs_);
+  }
+
+  platform::TempDir dir_;
+  platform::Fs fs_;
+  platform::FakeClock clock_{FromUnixMillis(1'800'000'000'000)};
+  platform::SystemRandom random_;
+  FakeDataPlane plane_;
+  std::set<std::string> known_;
+  std::unique_ptr<Uplink> uplink_;
+};
+
+TEST_F(UplinkTest, DeliversInOrderAndAcknowledgesTheSpool) {
+  auto writer = Writer("a");
+  for (const char* name : {"1", "2", "3"}) Append(*writer, name);
+  auto reader = Reader("a");
+  const auto report = uplink_->Drain(*reader, nullptr);
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(report->delivered, 3u);
+  EXPECT_TRUE(report->drained);
+  EXPECT_THAT(Names(), ElementsAre("1", "2", "3"));
+  EXPECT_EQ(reader->acknowledged(), 3u);
+}
+
+TEST_F(UplinkTest, WhileThePlaneIsAwayNothingIsLostAndCallsBackOff) {
+  auto writer = Writer("a");
+  Append(*writer, "1");
+  auto reader = Reader("a");
+  plane_.away = true;
+  for (int i = 0; i < 600; ++i) {
+    EXPECT_FALSE(uplink_->Drain(*reader, nullptr).ok());
+    clock_.Advance(Millis(1'000));
+  }
+  EXPECT_LT(plane_.calls, 20);
+  EXPECT_EQ(uplink_->health().status, "degraded");
+  EXPECT_THAT(uplink_->health().reason, HasSubstr("connection refused"));
+  plane_.away = false;
+  Append(*writer, "2");
+  clock_.Advance(Millis(60'000));
+  ASSERT_TRUE(uplink_->Drain(*reader, nullptr).ok());
+  EXPECT_THAT(Names(), ElementsAre("1", "2"));
+  EXPECT_EQ(uplink_->health().status, "ok");
+}
+
+TEST_F(UplinkTest, AnAcknowledgementLostInACrashSendsAgainAndCountsOnce) {
+  auto writer = Writer("a");
+  for (const char* name : {"1", "2"}) Append(*writer, name);
+  plane_.lose_answer = true;
+  {
+    auto reader = Reader("a");
+    EXPECT_FALSE(uplink_->Drain(*reader, nullptr).ok());
+  }
+  plane_.lose_answer = false;
+  Restart();
+  auto reader = Reader("a");
+  ASSERT_TRUE(uplink_->Drain(*reader, nullptr).ok());
+  EXPECT_EQ(plane_.calls, 2);
+  EXPECT_THAT(Names(), ElementsAre("1", "2"));
+}
+
+TEST_F(UplinkTest, ABatchThatIsTooLargeIsHalved) {
+  auto writer = Writer("a");
+  for (int i = 0; i < 10; ++i) Append(*writer, std::to_string(i));
+  plane_.most_records = 3;
+  auto reader = Reader("a");
+  const auto report = uplink_->Drain(*reader, nullptr);
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(report->delivered, 10u);
+  EXPECT_EQ(Names().size(), 10u);
+}
+
+TEST_F(UplinkTest, ARecordThatThePlaneNeverTakesDoesNotHoldUpTheOthers) {
+  auto writer = Writer("a");
+  for (const char* name : {"1", "bad", "3"}) Append(*writer, name);
+  plane_.poisoned = {"bad"};
+  auto reader = Reader("a");
+  ASSERT_TRUE(uplink_->Drain(*reader, nullptr).ok());
+  EXPECT_THAT(Names(), ElementsAre("1", "3"));
+  EXPECT_EQ(uplink_->health().rejected, 1u);
+}
+
+TEST_F(UplinkTest, TheQueueSurvivesItsProcess) {
+  SpoolOptions options;
+  options.directory = dir_.path() + "/queue";
+  {
+    auto queue = RecordQueue::Open(options, clock_, random_);
+    ASSERT_TRUE(queue.ok());
+    data::v1::Record record;
+    record.set_node("kept");
+    ASSERT_TRUE((*queue)->Append(record).ok());
+  }
+  auto reader = SpoolReader::Open(options.directory);
+  ASSERT_TRUE(uplink_->Drain(**reader, nullptr).ok());
+  EXPECT_THAT(Names(), ElementsAre("kept"));
+}
+
+TEST_F(UplinkTest, TheAggregatorDeliversEveryNodeWithCompletedKeys) {
+  auto a = Writer("a"), b = Writer("b");
+  known_ = {"7", "8"};
+  Append(*a, "a", "7");
+  Append(*b, "b", "8");
+  auto aggregator = NewAggregator();
+  const auto report = aggregator->Pass();
+  EXPECT_EQ(report.delivered, 2u);
+  EXPECT_EQ(report.nodes, 2);
+  EXPECT_TRUE(report.drained);
+  for (const auto& record : plane_.taken) {
+    EXPECT_EQ(record.facts().key().submit_time_ms(), 1000);
+    EXPECT_TRUE(record.facts().key().has_restart_count());
+  }
+}
+
+TEST_F(UplinkTest, ARecordOfAnUnknownRunWaitsAndThenGoesWithWhatItHas) {
+  auto writer = Writer("a");
+  known_ = {"7"};
+  Append(*writer, "first", "7");
+  Append(*writer, "unknown", "9");
+  Append(*writer, "after", "7");
+  auto aggregator = NewAggregator();
+  EXPECT_TRUE(aggregator->Pass().held);
+  EXPECT_THAT(Names(), ElementsAre("first"));
+  clock_.Advance(Millis(5'000));
+  aggregator->Pass();
+  EXPECT_THAT(Names(), ElementsAre("first"));
+  clock_.Advance(Millis(20'000));
+  EXPECT_FALSE(aggregator->Pass().held);
+  EXPECT_THAT(Names(), ElementsAre("first", "unknown", "after"));
+  EXPECT_FALSE(plane_.taken[1].facts().key().has_submit_time_ms());
+  EXPECT_TRUE(plane_.taken[1].facts().key().has_observed_time_ms());
+}
+
+TEST_F(UplinkTest, AnAggregatorThatIsKilledAnywhereDeliversEachRecordOnce) {
+  known_ = {"7"};
+  std::vector<std::string> want;
+  auto writer = Writer("a");
+  for (int i = 0; i < 40; ++i) {
+    want.push_back(std::to_string(i));
+    Append(*writer, want.back(), "7");
+    plane_.lose_answer = i % 3 == 0;  // killed before the spool was acknowledged
+    plane_.away = i % 7 == 0;
+    Restart();
+    NewAggregator()->Pass();
+  }
+  plane_.lose_answer = plane_.away = false;
+  Restart();
+  NewAggregator()->Pass();
+  EXPECT_EQ(Names(), want);
+}
+
+TEST_F(UplinkTest, ASilentNodeAndAMissingDirectoryAreNamed) {
+  auto aggregator = NewAggregator();
+  aggregator->Pass();
+  EXPECT_EQ(aggregator->health()[0].status(), "degraded");
+  auto writer = Writer("a");
+  aggregator->Pass();
+  EXPECT_EQ(aggregator->health()[0].status(), "ok");
+  EXPECT_EQ(aggregator->health()[1].status(), "ok");
+  clock_.Advance(Millis(600'000));
+  aggregator->Pass();
+  EXPECT_EQ(aggregator->health()[1].node(), "a");
+  EXPECT_EQ(aggregator->health()[1].status(), "degraded");
+  EXPECT_THAT(aggregator->health()[1].reason(), HasSubstr("written nothing for 10m"));
+}
+
+}  // namespace
+}  // namespace expanse::collect::uplink
