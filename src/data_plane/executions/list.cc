@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// ListExecutions and ResolveExecution: indexed columns only, one page of merged rows.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/strings.h"
+#include "data_plane/executions/execution_service.h"
+#include "data_plane/executions/visibility.h"
+
+namespace expanse::data_plane {
+namespace {
+
+using data::v1::ListExecutionsRequest;
+using data::v1::ListExecutionsResponse;
+
+constexpr int kDefaultLimit = 25;
+constexpr int kMaxLimit = 1'000;
+constexpr int kMaxResolved = 100;
+
+struct PageToken {
+  int64_t sort_ms = 0;
+  std::string execution_id;
+};
+
+std::string FormatToken(const PageToken& token) {
+  return Base64UrlEncode(std::to_string(token.sort_ms) + "/" + token.execution_id);
+}
+
+Result<PageToken> ParseToken(const std::string& text) {
+  const auto plain = Base64UrlDecode(text);
+  const auto parts = plain ? Split(*plain, '/') : std::vector<std::string_view>();
+  const auto sort_ms = parts.size() == 2 ? ParseInt64(parts[0]) : std::nullopt;
+  if (!sort_ms || !IsUuid(parts[1]))
+    return Error(Code::kInvalidArgument, "page_token is not one that ListExecutions gave");
+  return PageToken{*sort_ms, std::string(parts[1])};
+}
+
+// "user_name = $3" or, with several names, one OR over them; "" when nobody can match.
+std::string MineCondition(const std::vector<SchedulerUser>& users, SqlFilter* filter) {
+  std::string out;
+  for (const SchedulerUser& user : users) {
+    if (!out.empty()) out += " OR ";
+    const std::string name = "user_name = " + filter->Bind(user.user);
+    out += user.compute_id.empty()
+               ? name
+               : "(" + name + " AND compute_id = " + filter->Bind(user.compute_id) + ")";
+  }
+  return out;
+}
+
+// False when no execution can match.
+Result<bool> AddFilters(storage::Transaction& transaction, const rpc::Caller& caller,
+                        const ListExecutionsRequest& request, SqlFilter* filter) {
+  const auto equals = [&](const char* column, storage::Value value) {
+    filter->where += std::string(" AND ") + column + " = " + filter->Bind(std::move(value));
+  };
+  if (request.status() != common::v1::EXECUTION_STATUS_UNSPECIFIED)
+    equals("status", static_cast<int64_t>(request.status()));
+  if (request.outcome() != common::v1::EXECUTION_OUTCOME_UNSPECIFIED)
+    equals("outcome", static_cast<int64_t>(request.outcome()));
+  if (!request.user().empty()) equals("user_name", request.user());
+  if (!request.compute_id().empty()) equals("compute_id", request.compute_id());
+  if (request.mine()) {
+    EXPANSE_TRY(const auto users, SchedulerUsersOf(transaction, caller));
+    const std::string mine = MineCondition(users, filter);
+    if (mine.empty()) return false;
+    filter->where += " AND (" + mine + ")";
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<ListExecutionsResponse> ExecutionService::ListExecutions(
+    const rpc::CallContext& context, const ListExecutionsRequest& request) {
+  const int limit = request.limit() <= 0 ? kDefaultLimit : std::min(request.limit(), kMaxLimit);
+  for (const std::string* text : {&request.user(), &request.compute_id()})
+    if (text->find('\0') != std::string::npos)
+      return Error(Code::kInvalidArgument, "a filter holds a NUL byte");
+  return database_.Read([&](storage::Transaction& transaction) -> Result<ListExecutionsResponse> {
+    EXPANSE_TRY(SqlFilter filter, VisibleTo(transaction, context.caller));
+    EXPANSE_TRY(const bool possible, AddFilters(transaction, context.caller, request, &filter));
+    ListExecutionsResponse response;
+    if (!possible) return response;
+    if (!request.page_token().empty()) {
+      EXPANSE_TRY(const PageToken token, ParseToken(request.page_token()));
+      const std::string sort_ms = filter.Bind(token.sort_ms);
+      filter.where += " AND (sort_ms, execution_id) < (" + sort_ms + ", " +
+                      filter.Bind(token.execution_id) + ")";
+    }
+    const std::string bound = filter.Bind(limit + 1);
+    EXPANSE_TRY(auto rows,
+                transaction.Query("SELECT sort_ms, execution_id, merged FROM executions WHERE " +
+                                      filter.where +
+                                      " ORDER BY sort_ms DESC, execution_id DESC LIMIT " + bound,
+                                  filter.params));
+    const size_t count = std::min(rows.size(), static_cast<size_t>(limit));
+    for (size_t i = 0; i < count; ++i) {
+      auto* execution = response.add_executions();
+      if (!execution->ParseFromString(rows[i].Bytes(2)))
+        return Error(Code::kDataLoss, "execution " + rows[i].Text(1) + " cannot be read");
+      execution->clear_steps();
+    }
+    if (rows.size() > count)
+      response.set_next_page_token(
+          FormatToken({rows[count - 1].Int64(0), rows[count - 1].Text(1)}));
+    return response;
+  });
+}
+
+Result<data::v1::ResolveExecutionResponse> ExecutionService::ResolveExecution(
+    const rpc::CallContext& context, const data::v1::ResolveExecutionRequest& request) {
+  using Response = data::v1::ResolveExecutionResponse;
+  if (request.native_id().empty() || request.native_id().find('\0') != std::string::npos)
+    return Error(Code::kInvalidArgument, "native_id: the scheduler's id of the run is needed");
+  return database_.Read([&](storage::Transaction& transaction) -> Result<Response> {
+    EXPANSE_TRY(SqlFilter filter, VisibleTo(transaction, context.caller));
+    if (!request.compute_id().empty())
+      filter.where += " AND compute_id = " + filter.Bind(request.compute_id());
+    if (request.source_type() != common::v1::SOURCE_TYPE_UNSPECIFIED)
+      filter.where +=
+          " AND source_type = " + filter.Bind(static_cast<int64_t>(request.source_type()));
+    const std::string id = filter.Bind(request.native_id());
+    const std::string bound = filter.Bind(kMaxResolved);
+    EXPANSE_TRY(auto rows, transaction.Query(
+                               "SELECT execution_id, merged FROM executions WHERE " + filter.where +
+                                   " AND (display_id = " + id + " OR native_id = " + id +
+                                   ") ORDER BY sort_ms DESC, execution_id DESC LIMIT " + bound,
+                               filter.params));
+    Response response;
+    for (const auto row : rows)
+      if (!response.add_executions()->ParseFromString(row.Bytes(1)))
+        return Error(Code::kDataLoss, "execution " + row.Text(0) + " cannot be read");
+    return response;
+  });
+}
+
+}  // namespace expanse::data_plane

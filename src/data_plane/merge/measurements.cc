@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// Peaks, CPU seconds and durations of the whole run, with what is only a floor called one.
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "data_plane/merge/parts.h"
+#include "data_plane/merge/peaks.h"
+
+namespace expanse::data_plane {
+namespace {
+
+using common::v1::Execution;
+using common::v1::ExecutionStep;
+using common::v1::MeasuredDouble;
+using data::v1::StoredFacts;
+
+// Why measurements of a run that ended this way are floors; empty when they are what it takes.
+std::string CensorReason(const Execution& e) {
+  if (!IsEnded(e)) return "still running";
+  switch (e.outcome()) {
+    case common::v1::EXECUTION_OUTCOME_TIMEOUT:
+      return "ended by the time limit";
+    case common::v1::EXECUTION_OUTCOME_CANCELLED:
+      return "cancelled";
+    case common::v1::EXECUTION_OUTCOME_OUT_OF_MEMORY:
+      return "killed at the memory limit";
+    case common::v1::EXECUTION_OUTCOME_UNKNOWN:
+      return "ended from outside before it was done";
+    default:
+      return "";
+  }
+}
+
+void MergeMemory(const OrderedRows& rows, Execution* out) {
+  for (const StoredFacts* row : rows) {
+    if (!row->step_id().empty()) continue;  // in its step
+    const Execution& in = row->execution();
+    if (in.has_memory_peak_enforced())
+      FoldPeak(in.memory_peak_enforced(), out->mutable_memory_peak_enforced());
+    if (in.has_memory_need()) FoldPeak(in.memory_need(), out->mutable_memory_need());
+  }
+  for (const ExecutionStep& step : out->steps()) {
+    if (step.has_memory_peak_enforced())
+      FoldPeak(step.memory_peak_enforced(), out->mutable_memory_peak_enforced());
+    if (step.has_memory_need()) FoldPeak(step.memory_need(), out->mutable_memory_need());
+  }
+}
+
+// Steps when each of them is exact, else accounting's total of the job, else what the steps have.
+void MergeCpu(const OrderedRows& rows, Execution* out) {
+  MeasuredDouble by_steps;
+  bool complete = true;
+  for (const ExecutionStep& step : out->steps()) {
+    if (!step.cpu_seconds().has_value()) {
+      complete = complete && step.step_id() == "extern";  // holds no work of the user's
+      continue;
+    }
+    by_steps.set_value(by_steps.value() + step.cpu_seconds().value());
+    if (step.cpu_seconds().bound() != common::v1::BOUND_EXACT) complete = false;
+  }
+  MeasuredDouble whole;
+  std::map<std::string, MeasuredDouble> by_node;
+  for (const StoredFacts* row : rows) {
+    const Execution& in = row->execution();
+    if (!row->step_id().empty() || !in.cpu_seconds().has_value()) continue;
+    FoldPeak(in.cpu_seconds(), IsNodeScoped(*row) ? &by_node[row->node()] : &whole);
+  }
+  MeasuredDouble nodes;
+  for (const auto& [node, part] : by_node) nodes.set_value(nodes.value() + part.value());
+  if (by_steps.has_value() && complete) {
+    by_steps.set_bound(common::v1::BOUND_EXACT);
+    *out->mutable_cpu_seconds() = by_steps;
+    return;
+  }
+  if (whole.has_value()) {
+    *out->mutable_cpu_seconds() = whole;
+    return;
+  }
+  MeasuredDouble& best = nodes.value() > by_steps.value() ? nodes : by_steps;
+  if (!best.has_value()) return;
+  best.set_bound(common::v1::BOUND_AT_LEAST);
+  best.set_reason("not every step reported its exact CPU time");
+  *out->mutable_cpu_seconds() = best;
+}
+
+void MergeRuntime(const OrderedRows& rows, Execution* out) {
+  if (!out->has_start_time_ms()) return;
+  auto* runtime = out->mutable_runtime_seconds();
+  if (out->has_end_time_ms()) {
+    const int64_t ms = std::max<int64_t>(0, out->end_time_ms() - out->start_time_ms());
+    runtime->set_value((ms + 500) / 1000);
+    runtime->set_bound(common::v1::BOUND_EXACT);
+    return;
+  }
+  int64_t last = 0;
+  for (const StoredFacts* row : rows) last = std::max(last, row->last_observed_ms());
+  runtime->set_value(std::max<int64_t>(0, last - out->start_time_ms()) / 1000);
+  runtime->set_bound(common::v1::BOUND_AT_LEAST);
+  runtime->set_reason(IsEnded(*out) ? "nobody saw the end" : "still running");
+}
+
+void MergeGpu(const OrderedRows& rows, Execution* out) {
+  double utilisation = 0;
+  int measured = 0;
+  bool exact = true;
+  for (const StoredFacts* row : rows) {
+    const Execution& in = row->execution();
+    if (in.has_gpu_memory_peak_bytes())
+      FoldPeak(in.gpu_memory_peak_bytes(), out->mutable_gpu_memory_peak_bytes());
+    if (in.has_cpu_cores_used_peak())
+      FoldPeak(in.cpu_cores_used_peak(), out->mutable_cpu_cores_used_peak());
+    if (!in.gpu_utilisation_pct().has_value()) continue;
+    utilisation += in.gpu_utilisation_pct().value();
+    exact = exact && in.gpu_utilisation_pct().bound() == common::v1::BOUND_EXACT;
+    ++measured;
+  }
+  if (measured == 0) return;
+  out->mutable_gpu_utilisation_pct()->set_value(utilisation / measured);  // mean over nodes
+  out->mutable_gpu_utilisation_pct()->set_bound(exact ? common::v1::BOUND_EXACT
+                                                      : common::v1::BOUND_AT_LEAST);
+}
+
+void MergeOomKills(const OrderedRows& rows, Execution* out) {
+  std::map<std::string, int64_t> by_node;
+  for (const StoredFacts* row : rows)
+    if (row->step_id().empty() && row->execution().has_oom_kills()) {
+      int64_t& kills = by_node[row->node()];
+      kills = std::max(kills, row->execution().oom_kills());
+    }
+  bool known = !by_node.empty();
+  int64_t whole = 0;
+  for (const auto& [node, kills] : by_node) whole += kills;
+  int64_t steps = 0;
+  for (const ExecutionStep& step : out->steps()) {
+    known = known || step.has_oom_kills();
+    steps += step.oom_kills();
+  }
+  if (known) out->set_oom_kills(std::max(whole, steps));
+}
+
+}  // namespace
+
+void MergeMeasurements(const OrderedRows& rows, Execution* out) {
+  MergeMemory(rows, out);
+  MergeCpu(rows, out);
+  MergeRuntime(rows, out);
+  MergeGpu(rows, out);
+  MergeOomKills(rows, out);
+  const std::string reason = CensorReason(*out);
+  if (reason.empty()) return;
+  if (out->has_memory_peak_enforced()) Censor(reason, out->mutable_memory_peak_enforced());
+  if (out->has_memory_need()) Censor(reason, out->mutable_memory_need());
+  if (out->has_cpu_seconds()) Censor(reason, out->mutable_cpu_seconds());
+  if (out->has_cpu_cores_used_peak()) Censor(reason, out->mutable_cpu_cores_used_peak());
+  if (out->has_runtime_seconds()) Censor(reason, out->mutable_runtime_seconds());
+  if (out->has_gpu_memory_peak_bytes()) Censor(reason, out->mutable_gpu_memory_peak_bytes());
+}
+
+}  // namespace expanse::data_plane

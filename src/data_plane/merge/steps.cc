@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps of a run. Accounting speaks of a step over all its nodes; hooks and cgroups of one node.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "data_plane/merge/parts.h"
+#include "data_plane/merge/peaks.h"
+
+namespace expanse::data_plane {
+namespace {
+
+using common::v1::Execution;
+using common::v1::ExecutionStep;
+using common::v1::MeasuredDouble;
+using data::v1::StoredFacts;
+
+// What one row says of one step.
+struct View {
+  const StoredFacts* row;
+  ExecutionStep step;
+};
+
+// A row of one step on one node may carry its numbers in steps[] or at the top.
+ExecutionStep StepOfRow(const StoredFacts& row) {
+  ExecutionStep step;
+  const Execution& in = row.execution();
+  step.set_step_id(row.step_id());
+  if (in.has_start_time_ms()) step.set_start_time_ms(in.start_time_ms());
+  if (in.has_end_time_ms()) step.set_end_time_ms(in.end_time_ms());
+  if (in.has_exit_code()) step.set_exit_code(in.exit_code());
+  if (in.has_signal()) step.set_signal(in.signal());
+  if (in.has_memory_peak_enforced())
+    *step.mutable_memory_peak_enforced() = in.memory_peak_enforced();
+  if (in.has_memory_need()) *step.mutable_memory_need() = in.memory_need();
+  if (in.has_cpu_seconds()) *step.mutable_cpu_seconds() = in.cpu_seconds();
+  if (in.has_oom_kills()) step.set_oom_kills(in.oom_kills());
+  step.set_outcome(in.outcome());
+  for (const ExecutionStep& inner : in.steps())
+    if (inner.step_id() == row.step_id()) step.MergeFrom(inner);
+  step.set_step_id(row.step_id());
+  return step;
+}
+
+std::map<std::string, std::vector<View>> ViewsByStep(const OrderedRows& rows) {
+  std::map<std::string, std::vector<View>> views;
+  for (const StoredFacts* row : rows) {
+    if (!row->step_id().empty()) views[row->step_id()].push_back({row, StepOfRow(*row)});
+    for (const ExecutionStep& step : row->execution().steps())
+      if (step.step_id() != row->step_id()) views[step.step_id()].push_back({row, step});
+  }
+  return views;
+}
+
+bool Ended(const ExecutionStep& step) {
+  return step.outcome() != common::v1::EXECUTION_OUTCOME_UNSPECIFIED;
+}
+
+void TakeScalars(const View& view, ExecutionStep* out) {
+  const ExecutionStep& in = view.step;
+  if (out->name().empty()) out->set_name(in.name());
+  if (out->scheduler_state().empty()) out->set_scheduler_state(in.scheduler_state());
+  if (!out->has_start_time_ms() && in.has_start_time_ms())
+    out->set_start_time_ms(in.start_time_ms());
+  if (!out->has_end_time_ms() && in.has_end_time_ms()) out->set_end_time_ms(in.end_time_ms());
+  if (!out->has_exit_code() && !out->has_signal()) {
+    if (in.has_exit_code()) out->set_exit_code(in.exit_code());
+    if (in.has_signal()) out->set_signal(in.signal());
+  }
+  if (!out->has_tasks() && in.has_tasks()) out->set_tasks(in.tasks());
+  if (!Ended(*out)) out->set_outcome(in.outcome());
+}
+
+void MergeNodes(const std::vector<View>& views, ExecutionStep* out) {
+  std::set<std::string> nodes;
+  for (const View& view : views) {
+    if (!IsNodeScoped(*view.row) && view.step.nodes_size() > 0) {
+      nodes = {view.step.nodes().begin(), view.step.nodes().end()};
+      break;
+    }
+    if (IsNodeScoped(*view.row) && !view.row->node().empty()) nodes.insert(view.row->node());
+  }
+  for (const std::string& node : nodes) out->add_nodes(node);
+}
+
+// Sum over the nodes of the best that is known of each; accounting's total when that is not exact.
+void MergeCpu(const std::vector<View>& views, ExecutionStep* out) {
+  std::map<std::string, MeasuredDouble> exact;    // TaskEpilog, by node
+  std::map<std::string, MeasuredDouble> sampled;  // cgroup sampler, by node
+  MeasuredDouble total;                           // accounting
+  for (const View& view : views) {
+    if (!view.step.cpu_seconds().has_value()) continue;
+    if (!IsNodeScoped(*view.row))
+      FoldPeak(view.step.cpu_seconds(), &total);
+    else if (view.row->origin() == data::v1::FACT_ORIGIN_CGROUP)
+      FoldPeak(view.step.cpu_seconds(), &sampled[view.row->node()]);
+    else
+      FoldPeak(view.step.cpu_seconds(), &exact[view.row->node()]);
+  }
+  const auto sum = [](const std::map<std::string, MeasuredDouble>& parts) {
+    MeasuredDouble out_sum;
+    for (const auto& [node, part] : parts) {
+      out_sum.set_value(out_sum.value() + part.value());
+      if (out_sum.bound() != common::v1::BOUND_AT_LEAST) {
+        out_sum.set_bound(part.bound());
+        out_sum.set_reason(part.reason());
+      }
+    }
+    return out_sum;
+  };
+  const bool every_node = !exact.empty() && exact.size() >= static_cast<size_t>(out->nodes_size());
+  if (every_node)
+    *out->mutable_cpu_seconds() = sum(exact);
+  else if (total.has_value())
+    *out->mutable_cpu_seconds() = total;
+  else if (!exact.empty() || !sampled.empty()) {
+    for (const auto& [node, part] : exact) sampled[node] = part;
+    *out->mutable_cpu_seconds() = sum(sampled);
+    Censor("not every node of the step reported its exact CPU time", out->mutable_cpu_seconds());
+  }
+}
+
+void MergePeaks(const std::vector<View>& views, ExecutionStep* out) {
+  std::map<std::string, int64_t> oom_by_node;
+  for (const View& view : views) {
+    if (view.step.has_memory_peak_enforced())
+      FoldPeak(view.step.memory_peak_enforced(), out->mutable_memory_peak_enforced());
+    if (view.step.has_memory_need()) FoldPeak(view.step.memory_need(), out->mutable_memory_need());
+    if (!view.step.has_oom_kills()) continue;
+    int64_t& kills = oom_by_node[IsNodeScoped(*view.row) ? view.row->node() : ""];
+    kills = std::max(kills, view.step.oom_kills());
+  }
+  if (oom_by_node.empty()) return;
+  int64_t by_nodes = 0;
+  int64_t whole = 0;
+  for (const auto& [node, kills] : oom_by_node) (node.empty() ? whole : by_nodes) += kills;
+  out->set_oom_kills(std::max(whole, by_nodes));
+}
+
+bool ById(const ExecutionStep& a, const ExecutionStep& b) {
+  // batch and extern first, then numbered steps by number.
+  const auto key = [](const ExecutionStep& s) {
+    const bool numbered = !s.step_id().empty() && s.step_id()[0] >= '0' && s.step_id()[0] <= '9';
+    return std::tuple(numbered, numbered ? s.step_id().size() : 0, s.step_id());
+  };
+  return key(a) < key(b);
+}
+
+}  // namespace
+
+void MergeSteps(const OrderedRows& rows, Execution* out) {
+  std::vector<ExecutionStep> steps;
+  for (const auto& [id, views] : ViewsByStep(rows)) {
+    ExecutionStep step;
+    step.set_step_id(id);
+    for (const View& view : views) TakeScalars(view, &step);
+    MergeNodes(views, &step);
+    MergeCpu(views, &step);
+    MergePeaks(views, &step);
+    const bool was_killed_for_memory =
+        step.oom_kills() > 0 || std::any_of(views.begin(), views.end(), [](const View& view) {
+          return view.step.outcome() == common::v1::EXECUTION_OUTCOME_OUT_OF_MEMORY;
+        });
+    if (was_killed_for_memory) {
+      step.set_outcome(common::v1::EXECUTION_OUTCOME_OUT_OF_MEMORY);
+      Censor("killed at the memory limit", step.mutable_memory_peak_enforced());
+      Censor("killed at the memory limit", step.mutable_memory_need());
+      if (!step.memory_peak_enforced().has_value()) step.clear_memory_peak_enforced();
+      if (!step.memory_need().has_value()) step.clear_memory_need();
+    }
+    steps.push_back(std::move(step));
+  }
+  std::sort(steps.begin(), steps.end(), ById);
+  for (ExecutionStep& step : steps) *out->add_steps() = std::move(step);
+}
+
+}  // namespace expanse::data_plane
