@@ -229,7 +229,10 @@ std::string FormatSbatchMemoryLike(std::string_view like, Bytes size) {
   const int64_t mib = std::max<int64_t>(DivideUp(size.value, kMiB), 1);
   if (unit.empty()) return std::to_string(mib);
   const bool lower = std::islower(static_cast<unsigned char>(unit[0])) != 0;
-  const std::string_view rest = unit.substr(1);  // "B" of "GB"
+  // "B" of "GB"; sbatch takes nothing else there.
+  const std::string_view rest = unit.size() == 2 && (unit[1] == 'B' || unit[1] == 'b')
+                                    ? unit.substr(1)
+                                    : std::string_view();
   const auto spell = [&](int64_t number, char letter) {
     const char shown =
         lower ? static_cast<char>(std::tolower(static_cast<unsigned char>(letter))) : letter;

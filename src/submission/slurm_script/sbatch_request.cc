@@ -110,12 +110,13 @@ class Interpreter {
         continue;
       }
       first = d;
+      out_.memory_form = f.form;
       auto size = ParseSbatchMemory(d->value);
       if (!size.ok()) {
         Refuse(*d, size.error());
+        out_.unresolved["memory"] = size.error().message();
         continue;
       }
-      out_.memory_form = f.form;
       if (size->value == 0) {
         out_.whole_node_memory = true;
         out_.unresolved["memory"] = fmt::format("--{}=0 asks for all memory of a node", f.name);
