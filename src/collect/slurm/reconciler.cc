@@ -430,6 +430,17 @@ Status Reconciler::SendComputeFacts() {
     return {};
   }
   last_compute_ = now;
+  ClusterSize size;
+  size.nodes = facts->nodes_size();
+  size.gpus = 0;
+  for (const auto& node : facts->nodes()) {
+    if (!node.has_gpus()) size.gpus.reset();
+    if (size.gpus) *size.gpus += node.gpus();
+  }
+  {
+    const std::lock_guard lock(health_mutex_);
+    cluster_size_ = size;
+  }
   data::v1::Record record;
   *record.mutable_compute() = std::move(*facts);
   for (auto& health : this->health()) *record.mutable_compute()->add_health() = std::move(health);
@@ -440,6 +451,11 @@ Status Reconciler::Send(data::v1::Record record) {
   record.set_observed_time_ms(NowMs());
   changed_ = true;
   return sink_(record);
+}
+
+std::optional<Reconciler::ClusterSize> Reconciler::cluster_size() const {
+  const std::lock_guard lock(health_mutex_);
+  return cluster_size_;
 }
 
 int64_t Reconciler::ElapsedMs(int64_t since_ms) const {

@@ -59,6 +59,12 @@ class Reconciler {
   Status Start();
   /// One round. Fails only when the sink or the state file does.
   Result<RoundReport> Round();
+  /// Nodes and GPUs of the cluster when last asked; nothing before the first answer.
+  struct ClusterSize {
+    int32_t nodes = 0;
+    std::optional<int32_t> gpus;  // absent when a node does not tell
+  };
+  std::optional<ClusterSize> cluster_size() const;
   /// Since when and why the picture is incomplete, for the health table; beside the tools' own.
   std::vector<data::v1::CollectorHealth> health() const;
 
@@ -98,6 +104,7 @@ class Reconciler {
   int64_t last_compute_ = 0;
   mutable std::mutex health_mutex_;
   data::v1::CollectorHealth queue_health_;
+  std::optional<ClusterSize> cluster_size_;
 };
 
 }  // namespace expanse::collect::slurm

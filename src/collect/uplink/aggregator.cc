@@ -44,6 +44,10 @@ Passage Aggregator::Inspect(data::v1::Record* record, Node* node) const {
     case data::v1::Record::kLogTail:
       known = CompleteKey(record->mutable_log_tail()->mutable_key(), observed);
       break;
+    case data::v1::Record::kCompute:
+      if (record->compute().health_size() > 0)
+        node->told.assign(record->compute().health().begin(), record->compute().health().end());
+      break;
     default:
       break;
   }
@@ -119,7 +123,7 @@ Aggregator::PassReport Aggregator::Pass() {
   whole.set_status(directory_problem_.empty() ? "ok" : "degraded");
   whole.set_reason(ToUtf8(directory_problem_));
   for (const auto& [name, node] : nodes_) {
-    auto& line = table.emplace_back();
+    data::v1::CollectorHealth line;
     line.set_node(ToUtf8(name));
     line.set_part("spool");
     line.set_dropped_records(node.lost);
@@ -130,6 +134,9 @@ Aggregator::PassReport Aggregator::Pass() {
     line.set_status(reason.empty() ? "ok" : "degraded");
     line.set_reason(ToUtf8(reason));
     line.set_since_ms(node.problem.empty() ? node.last_record_ms : node.problem_since_ms);
+    table.push_back(line);
+    for (const auto& told : node.told)
+      if (told.part() != "spool" || told.status() != "ok") table.push_back(told);
   }
   const std::lock_guard lock(mutex_);
   health_ = std::move(table);

@@ -53,6 +53,7 @@ class Aggregator {
     int64_t problem_since_ms = 0;
     int64_t last_record_ms = 0;
     uint64_t lost = 0;
+    std::vector<data::v1::CollectorHealth> told;  // by the node's own sampler
   };
   Passage Inspect(data::v1::Record* record, Node* node) const;
   bool CompleteKey(common::v1::RunKey* key, int64_t observed_ms) const;

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// expanse-daemon: run (controller or sampler), healthcheck, version.
+#include <cstdio>
+#include <vector>
+
+#include <unistd.h>
+
+#include "apps/settings.h"
+#include "base/log.h"
+#include "base/strings.h"
+#include "collect/daemon/controller_daemon.h"
+#include "collect/daemon/daemon_config.h"
+#include "collect/daemon/health.h"
+#include "collect/daemon/sampler_daemon.h"
+#include "platform/config/config.h"
+#include "platform/net/http_client.h"
+#include "platform/process/process.h"
+#include "platform/service/service.h"
+#include "rpc/channel.h"
+
+namespace expanse::apps {
+namespace {
+
+namespace daemon = collect::daemon;
+using platform::Setting;
+using platform::SettingKind;
+
+constexpr char kUsage[] =
+    "expanse-daemon captures what a compute runs.\n\n"
+    "  expanse-daemon run --role controller --config FILE\n"
+    "      on the slurmctld host: polls SLURM, delivers every node's spool, sends heartbeats\n"
+    "  expanse-daemon run --role sampler --shared-prefix DIR [--node NAME]\n"
+    "      on a worker: samples cgroups, takes the hooks' events; no credential, no network\n"
+    "  expanse-daemon healthcheck [--max-age 20m] [--json] --config FILE\n"
+    "      exit status 0 while the daemon's loop turns; names every degraded source\n"
+    "  expanse-daemon version\n\n"
+    "`expanse-daemon run --help` and `expanse-daemon healthcheck --help` list every setting.\n";
+
+constexpr Setting kRun[] = {
+    {"role", "EXPANSE_DAEMON_ROLE", SettingKind::kString, "controller", "controller or sampler"},
+    {"daemon-config", "EXPANSE_DAEMON_CONFIG", SettingKind::kString, "",
+     "the same as --config: config.json of `expanse compute install` (controller)"},
+    {"shared-prefix", "EXPANSE_SHARED_PREFIX", SettingKind::kString, "",
+     "directory that every node mounts (sampler; the controller's is in its config)"},
+    {"node", "EXPANSE_NODE", SettingKind::kString, "",
+     "SLURM's name of this node (sampler; default: the host name)"},
+    {"hook-spool", "EXPANSE_HOOK_SPOOL", SettingKind::kString, "",
+     "node-local directory of the hooks' events (sampler; default: etc/sampler.conf below the "
+     "shared prefix, else /var/spool/expanse)"},
+    {"poll", "EXPANSE_POLL", SettingKind::kDuration, "10s",
+     "time between looks at SLURM while nothing changes (controller)"},
+    {"fastest-poll", "EXPANSE_FASTEST_POLL", SettingKind::kDuration, "2s",
+     "the same while jobs are new or just ended"},
+    kLogLevel,
+    kLogFormat,
+};
+
+constexpr Setting kHealthcheck[] = {
+    {"daemon-config", "EXPANSE_DAEMON_CONFIG", SettingKind::kString, "",
+     "the same as --config: names the controller's state directory"},
+    {"state-dir", "", SettingKind::kString, "",
+     "directory of the marker files, instead of --config (a sampler's: <hook spool>/<node>)"},
+    {"max-age", "", SettingKind::kDuration, "20m", "oldest acceptable turn of the daemon's loop"},
+    {"max-accepted-age", "", SettingKind::kDuration, "0s",
+     "oldest acceptable heartbeat that the data plane took; 0s: not judged"},
+    {"json", "", SettingKind::kBool, "false", "one JSON object"},
+};
+
+/// --config is the JSON file of the credential, not a file of settings: "--config X" and
+/// "--config=X" become "--daemon-config".
+std::vector<std::string> RenameConfig(std::vector<std::string> words) {
+  for (auto& word : words) {
+    if (word == "--config")
+      word = "--daemon-config";
+    else if (word.starts_with("--config="))
+      word = "--daemon-config" + word.substr(8);
+  }
+  return words;
+}
+
+std::string HostName() {
+  char name[256] = {};
+  if (gethostname(name, sizeof name - 1) != 0) return "";
+  const std::string full = name;
+  return full.substr(0, full.find('.'));
+}
+
+Status RunController(const platform::Config& settings) {
+  const platform::Fs fs;
+  const std::string path = settings.GetString("daemon-config");
+  if (path.empty())
+    return Error(Code::kInvalidArgument, "--config FILE is needed (or EXPANSE_DAEMON_CONFIG)");
+  daemon::ControllerOptions options;
+  EXPANSE_TRY(options.config, daemon::LoadDaemonConfig(fs, path));
+  options.version = EXPANSE_DAEMON_VERSION;
+  options.poll = Millis(settings.GetMillis("poll"));
+  options.fastest_poll = Millis(settings.GetMillis("fastest-poll"));
+  platform::StopSignal stop;
+  const platform::SystemClock clock;
+  platform::SystemProcessRunner runner;
+  platform::SystemRandom random;
+  const auto http = platform::NewCurlHttpClient();
+  rpc::HttpChannel channel(*http, options.config.data_plane_url);
+  log::Info("daemon.starting", {{"role", "controller"},
+                                {"version", options.version},
+                                {"compute", options.config.compute_id},
+                                {"data_plane", options.config.data_plane_url}});
+  EXPANSE_TRY(const auto running, daemon::ControllerDaemon::Start(
+                                      std::move(options), {clock, fs, runner, random, channel}));
+  platform::NotifySystemd("READY=1");
+  log::Info("daemon.stopping", {{"signal", stop.Wait()}});
+  platform::NotifySystemd("STOPPING=1");
+  return {};
+}
+
+Status RunSampler(const platform::Config& settings) {
+  const platform::Fs fs;
+  daemon::SamplerDaemonOptions options;
+  options.shared_prefix = settings.GetString("shared-prefix");
+  if (!options.shared_prefix.starts_with('/'))
+    return Error(Code::kInvalidArgument, "--shared-prefix DIR is needed, an absolute path");
+  options.node = settings.GetString("node");
+  if (options.node.empty()) options.node = HostName();
+  if (options.node.empty() || options.node.find('/') != std::string::npos)
+    return Error(Code::kInvalidArgument, "--node NAME is needed");
+  options.hook_spool = settings.GetString("hook-spool");
+  if (options.hook_spool.empty()) {
+    EXPANSE_TRY(options.hook_spool, daemon::SamplerHookSpool(fs, options.shared_prefix));
+  }
+  platform::StopSignal stop;
+  const platform::SystemClock clock;
+  platform::SystemRandom random;
+  log::Info("daemon.starting",
+            {{"role", "sampler"}, {"version", EXPANSE_DAEMON_VERSION}, {"node", options.node}});
+  EXPANSE_TRY(const auto running,
+              daemon::SamplerDaemon::Start(std::move(options), clock, fs, random));
+  platform::NotifySystemd("READY=1");
+  log::Info("daemon.stopping", {{"signal", stop.Wait()}});
+  platform::NotifySystemd("STOPPING=1");
+  return {};
+}
+
+Status Run(const platform::Config& settings) {
+  EXPANSE_CHECK_OK(ConfigureLog(settings));
+  const std::string role = settings.GetString("role");
+  if (role == "controller") return RunController(settings);
+  if (role == "sampler") return RunSampler(settings);
+  return Error(Code::kInvalidArgument, "--role is controller or sampler, not '" + role + "'");
+}
+
+Status CheckHealth(const platform::Config& settings, bool* healthy) {
+  const platform::Fs fs;
+  const platform::SystemClock clock;
+  daemon::HealthcheckOptions options;
+  options.directory = settings.GetString("state-dir");
+  if (options.directory.empty()) {
+    const std::string path = settings.GetString("daemon-config");
+    if (path.empty())
+      return Error(Code::kInvalidArgument, "--config FILE or --state-dir DIR is needed");
+    EXPANSE_TRY(const auto config, daemon::LoadDaemonConfig(fs, path));
+    options.directory = config.state_dir;
+  }
+  options.max_age = Millis(settings.GetMillis("max-age"));
+  if (const Millis accepted(settings.GetMillis("max-accepted-age")); accepted.count() > 0)
+    options.max_accepted_age = accepted;
+  options.json = settings.GetBool("json");
+  const auto report = daemon::Healthcheck(options, fs, clock);
+  std::fwrite(report.text.data(), 1, report.text.size(), stdout);
+  *healthy = report.healthy;
+  return {};
+}
+
+int Main(std::vector<std::string> words) {
+  const std::string command = words.empty() ? "" : words[0];
+  if (!words.empty()) words = RenameConfig({words.begin() + 1, words.end()});
+  if (command == "run")
+    return RunWithConfig("expanse-daemon run", "Captures what a compute runs.", kRun, words, Run);
+  if (command == "healthcheck") {
+    bool healthy = true;
+    const int status =
+        RunWithConfig("expanse-daemon healthcheck", "Says whether the daemon lives.", kHealthcheck,
+                      words, [&](const platform::Config& c) { return CheckHealth(c, &healthy); });
+    return status != 0 || healthy ? status : 1;
+  }
+  if (command == "version" || command == "--version") {
+    std::printf("expanse-daemon %s\n", EXPANSE_DAEMON_VERSION);
+    return 0;
+  }
+  const bool help = command == "help" || command == "--help";
+  std::fputs(kUsage, help ? stdout : stderr);
+  return help ? 0 : 2;
+}
+
+}  // namespace
+}  // namespace expanse::apps
+
+int main(int argc, char** argv) { return expanse::apps::Main(expanse::apps::Words(argc, argv)); }

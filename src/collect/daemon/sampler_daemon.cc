@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collect/daemon/sampler_daemon.h"
+
+#include <unistd.h>
+
+#include "base/log.h"
+#include "collect/core/spool.h"
+#include "collect/daemon/health.h"
+#include "collect/host/cgroup_reader.h"
+#include "collect/host/sampler.h"
+#include "platform/service/service.h"
+
+namespace expanse::collect::daemon {
+namespace {
+
+constexpr Millis kTick{1'000};
+constexpr uint64_t kTicksPerMarker = 10;
+
+}  // namespace
+
+struct SamplerDaemon::Impl {
+  Impl(const platform::Clock& c, HealthFiles f) : clock(c), files(std::move(f)) {}
+
+  const platform::Clock& clock;
+  HealthFiles files;
+  uint64_t ticks = 0;
+  std::unique_ptr<SpoolWriter> spool;
+  std::unique_ptr<host::Sampler> sampler;
+  std::unique_ptr<platform::PeriodicTask> task;
+};
+
+Result<std::unique_ptr<SamplerDaemon>> SamplerDaemon::Start(SamplerDaemonOptions options,
+                                                            const platform::Clock& clock,
+                                                            const platform::Fs& fs,
+                                                            platform::Random& random) {
+  const std::string local = platform::JoinPath(options.hook_spool, options.node);
+  auto impl = std::make_unique<Impl>(clock, HealthFiles(local, fs));
+  if (const Status made = fs.MakeDirs(local, 0755); !made.ok())
+    log::Warning("sampler.no_hook_spool", {{"reason", made.error().message()}});
+  SpoolOptions spool;
+  spool.directory =
+      fs.Host(platform::JoinPath(platform::JoinPath(options.shared_prefix, "spool"), options.node));
+  EXPANSE_TRY(impl->spool, SpoolWriter::Open(spool, clock, random));
+  auto reader = host::CgroupReader::Detect(fs, options.node);
+  if (!reader.ok()) log::Warning("sampler.no_cgroups", {{"reason", reader.error().message()}});
+  host::SamplerOptions sampler;
+  sampler.node = options.node;
+  sampler.events_directory = platform::JoinPath(local, "events");
+  sampler.state_file = platform::JoinPath(local, "jobs.state");
+  sampler.service_uid = geteuid();
+  impl->sampler = std::make_unique<host::Sampler>(
+      sampler, clock, fs, reader.ok() ? std::move(*reader) : nullptr, *impl->spool);
+  impl->task = std::make_unique<platform::PeriodicTask>("sampler", kTick, [raw = impl.get()] {
+    raw->sampler->Tick();
+    if (raw->ticks++ % kTicksPerMarker == 0) (void)raw->files.TouchLoop(raw->clock).ok();
+  });
+  log::Info("sampler.started", {{"node", options.node}, {"spool", spool.directory}});
+  return std::unique_ptr<SamplerDaemon>(new SamplerDaemon(std::move(impl)));
+}
+
+SamplerDaemon::SamplerDaemon(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+SamplerDaemon::~SamplerDaemon() {
+  impl_->task.reset();
+  impl_->sampler->Drain();
+}
+
+}  // namespace expanse::collect::daemon
