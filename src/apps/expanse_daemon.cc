@@ -45,8 +45,8 @@ constexpr Setting kRun[] = {
     {"node", "EXPANSE_NODE", SettingKind::kString, "",
      "SLURM's name of this node (sampler; default: the host name)"},
     {"hook-spool", "EXPANSE_HOOK_SPOOL", SettingKind::kString, "",
-     "node-local directory of the hooks' events (sampler; default: etc/sampler.conf below the "
-     "shared prefix, else /var/spool/expanse)"},
+     "node-local directory of the hooks' events (sampler; default: etc/sampler.json below the "
+     "shared prefix)"},
     {"poll", "EXPANSE_POLL", SettingKind::kDuration, "10s",
      "time between looks at SLURM while nothing changes (controller)"},
     {"fastest-poll", "EXPANSE_FASTEST_POLL", SettingKind::kDuration, "2s",
