@@ -199,6 +199,41 @@ TEST_F(Registration, HeartbeatTellsVersionAndSizeOfTheCompute) {
   EXPECT_EQ(CodeOf(Plane().RecordHeartbeat(PlaneBearer(), bare)), Code::kNotFound);
 }
 
+TEST_F(Registration, HeartbeatsBroughtLateCountAsOfTheirOwnTime) {
+  const auto id = Enrolled("hpc").compute_id();
+  const int64_t start_ms = ToUnixMillis(clock_.Now());
+  clock_.Advance(Millis(7'200'000));
+  v1::RecordHeartbeatRequest late;
+  late.set_compute_id(id);
+  late.set_at_ms(start_ms + 600'000);
+  EXPECT_EQ(Plane().RecordHeartbeat(PlaneBearer(), late)->state(), v1::COMPUTE_STATE_OFFLINE);
+  late.set_at_ms(ToUnixMillis(clock_.Now()) - 300'000);
+  EXPECT_EQ(Plane().RecordHeartbeat(PlaneBearer(), late)->state(), v1::COMPUTE_STATE_DEGRADED);
+  late.set_at_ms(start_ms + 600'000);
+  EXPECT_EQ(Plane().RecordHeartbeat(PlaneBearer(), late)->state(), v1::COMPUTE_STATE_DEGRADED)
+      << "an older one takes nothing back";
+  late.set_at_ms(ToUnixMillis(clock_.Now()) + 3'600'000);
+  EXPECT_EQ(Plane().RecordHeartbeat(PlaneBearer(), late)->state(), v1::COMPUTE_STATE_ACTIVE);
+  EXPECT_EQ(StateNow(id), v1::COMPUTE_STATE_ACTIVE);
+  clock_.Advance(Millis(120'000));
+  EXPECT_EQ(StateNow(id), v1::COMPUTE_STATE_DEGRADED) << "a time in the future is not believed";
+  late.set_at_ms(-1);
+  EXPECT_EQ(CodeOf(Plane().RecordHeartbeat(PlaneBearer(), late)), Code::kInvalidArgument);
+}
+
+TEST_F(Registration, HeartbeatFromBeforeTheCredentialDoesNotUseTheTokenUp) {
+  const auto enrolled = Enrolled("hpc");
+  const int64_t before_ms = ToUnixMillis(clock_.Now());
+  clock_.Advance(Millis(300'000));
+  const auto again = Again(owner_, enrolled.compute_id());
+  ASSERT_TRUE(Exchange(again->install_token()).ok());
+  v1::RecordHeartbeatRequest late;
+  late.set_compute_id(enrolled.compute_id());
+  late.set_at_ms(before_ms + 100'000);
+  ASSERT_TRUE(Plane().RecordHeartbeat(PlaneBearer(), late).ok());
+  EXPECT_TRUE(Exchange(again->install_token()).ok());
+}
+
 TEST_F(Registration, RevokedComputeIsRefusedAndKeepsItsRow) {
   const auto enrolled = Enrolled("hpc");
   v1::RevokeComputeRequest revoke;

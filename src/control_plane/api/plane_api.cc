@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "auth/permissions/permissions.h"
-#include "base/log.h"
 #include "control_plane/api/auth_api.h"
 #include "control_plane/api/checks.h"
 #include "control_plane/store/members.h"
@@ -16,7 +15,7 @@ namespace v1 = control::v1;
 
 constexpr size_t kMaxIdentityBytes = 256;
 constexpr size_t kMaxVersionBytes = 64;
-constexpr int64_t kClockSkewWarningMs = 60'000;
+constexpr int64_t kForgivenSkewMs = 60'000;
 
 Error TokenError(std::string_view why) {
   return Error(Code::kFailedPrecondition, "the install token " + std::string(why) +
@@ -193,46 +192,48 @@ Result<v1::VerifyComputeCredentialResponse> PlaneApi::VerifyComputeCredential(
       });
 }
 
+Status PlaneApi::Record(storage::Transaction& tx, const v1::RecordHeartbeatRequest& heartbeat,
+                        int64_t at_ms, ComputeRow* compute) const {
+  const bool first = compute->life.pending_since_ms.has_value();
+  compute->life.pending_since_ms.reset();
+  compute->life.last_heartbeat_ms = std::max(compute->life.last_heartbeat_ms.value_or(0), at_ms);
+  if (!heartbeat.daemon_version().empty()) compute->daemon_version = heartbeat.daemon_version();
+  if (heartbeat.has_nodes()) compute->nodes = heartbeat.nodes();
+  if (heartbeat.has_gpus()) compute->gpus = heartbeat.gpus();
+  EXPANSE_CHECK_OK(Computes(tx).Update(*compute));
+  EXPANSE_CHECK_OK(Credentials(tx).CloseInstallTokens(compute->org, compute->id, true,
+                                                      "the compute sent its first heartbeat",
+                                                      ToUnixMillis(clock_.Now())));
+  if (!first) return {};
+  return audit_.Append(tx, {compute->org,
+                            compute->id.str(),
+                            "compute.activated",
+                            compute->id.str(),
+                            {{AuditDetail::kName, compute->name}}});
+}
+
 Result<v1::RecordHeartbeatResponse> PlaneApi::RecordHeartbeat(
     const rpc::CallContext& context, const v1::RecordHeartbeatRequest& request) {
   const OrgId& org = context.caller.org;
-  if ((request.has_nodes() && request.nodes() < 0) || (request.has_gpus() && request.gpus() < 0))
-    return Error(Code::kInvalidArgument, "nodes and gpus cannot be negative");
-  std::string version;
-  if (!request.daemon_version().empty()) {
-    EXPANSE_TRY(version, CheckedText("daemon_version", request.daemon_version(), kMaxVersionBytes));
-  }
+  if (request.at_ms() < 0 || (request.has_nodes() && request.nodes() < 0) ||
+      (request.has_gpus() && request.gpus() < 0))
+    return Error(Code::kInvalidArgument, "at_ms, nodes and gpus cannot be negative");
+  if (!request.daemon_version().empty())
+    EXPANSE_CHECK_OK(CheckedText("daemon_version", request.daemon_version(), kMaxVersionBytes));
   const int64_t now_ms = ToUnixMillis(clock_.Now());
-  if (request.at_ms() != 0 && std::abs(now_ms - request.at_ms()) > kClockSkewWarningMs)
-    log::Warning("control.plane_clock_differs", {{"by_ms", now_ms - request.at_ms()}});
+  const bool is_late = request.at_ms() != 0 && request.at_ms() < now_ms - kForgivenSkewMs;
+  const int64_t at_ms = is_late ? request.at_ms() : now_ms;
   return database_.Write([&](storage::Transaction& tx) -> Result<v1::RecordHeartbeatResponse> {
-    Computes computes(tx);
-    EXPANSE_TRY(auto found, computes.Find(org, ComputeId(request.compute_id())));
-    if (!found) return NoSuchCompute();
-    ComputeRow compute = std::move(*found);
-    Credentials credentials(tx);
+    EXPANSE_TRY(auto compute, Computes(tx).Find(org, ComputeId(request.compute_id())));
+    if (!compute) return NoSuchCompute();
     v1::RecordHeartbeatResponse response;
-    EXPANSE_TRY(const bool alive, credentials.HasLivingOfCompute(org, compute.id));
-    if (compute.life.revoked_at_ms || !alive) {
+    EXPANSE_TRY(const auto living_since, Credentials(tx).LivingSince(org, compute->id));
+    if (compute->life.revoked_at_ms || !living_since) {
       response.set_state(v1::COMPUTE_STATE_REVOKED);
       return response;
     }
-    const bool first = compute.life.pending_since_ms.has_value();
-    compute.life.pending_since_ms.reset();
-    compute.life.last_heartbeat_ms = now_ms;
-    if (!version.empty()) compute.daemon_version = version;
-    if (request.has_nodes()) compute.nodes = request.nodes();
-    if (request.has_gpus()) compute.gpus = request.gpus();
-    EXPANSE_CHECK_OK(computes.Update(compute));
-    EXPANSE_CHECK_OK(credentials.CloseInstallTokens(
-        org, compute.id, true, "the compute sent its first heartbeat", now_ms));
-    if (first)
-      EXPANSE_CHECK_OK(audit_.Append(tx, {org,
-                                          compute.id.str(),
-                                          "compute.activated",
-                                          compute.id.str(),
-                                          {{AuditDetail::kName, compute.name}}}));
-    response.set_state(StateOf(compute.life, options_.heartbeat, FromUnixMillis(now_ms)));
+    if (at_ms >= *living_since) EXPANSE_CHECK_OK(Record(tx, request, at_ms, &*compute));
+    response.set_state(StateOf(compute->life, options_.heartbeat, clock_.Now()));
     return response;
   });
 }

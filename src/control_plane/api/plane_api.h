@@ -43,8 +43,11 @@ class PlaneApi final : public control::v1::PlaneService {
   Result<control::v1::VerifyComputeCredentialResponse> VerifyComputeCredential(
       const rpc::CallContext& context,
       const control::v1::VerifyComputeCredentialRequest& request) override;
-  /// Recorded with this plane's own clock. COMPUTE_STATE_REVOKED, and nothing recorded, when the
-  /// compute is revoked or has no living credential: the sender's must be forgotten.
+  /// A heartbeat of the last minute counts as of now, which forgives clocks that differ; an older
+  /// one (the data plane brings what this plane missed) counts as of its time. One from before the
+  /// living credential is not that credential's and changes nothing. COMPUTE_STATE_REVOKED, and
+  /// nothing recorded, when the compute is revoked or has no living credential: the sender's must
+  /// be forgotten.
   Result<control::v1::RecordHeartbeatResponse> RecordHeartbeat(
       const rpc::CallContext& context, const control::v1::RecordHeartbeatRequest& request) override;
   /// Again on a revoked compute: no change, no error.
@@ -60,6 +63,8 @@ class PlaneApi final : public control::v1::PlaneService {
                                                  const InstallTokenRow& token,
                                                  const ComputeRow& registered,
                                                  const std::string& scheduler_identity) const;
+  Status Record(storage::Transaction& tx, const control::v1::RecordHeartbeatRequest& heartbeat,
+                int64_t at_ms, ComputeRow* compute) const;
   Result<bool> MayReplace(storage::Transaction& tx, const InstallTokenRow& token,
                           const ComputeRow& registered, const ComputeRow& known) const;
 

@@ -132,13 +132,13 @@ Result<int64_t> Credentials::RevokeOfCompute(const OrgId& org, const ComputeId& 
       {org, compute, now_ms});
 }
 
-Result<bool> Credentials::HasLivingOfCompute(const OrgId& org, const ComputeId& compute) {
-  EXPANSE_TRY(
-      const auto rows,
-      tx_.Query("SELECT 1 AS found FROM compute_credential WHERE org_id = $1 AND compute_id "
-                "= $2 AND revoked_at_ms IS NULL LIMIT 1",
-                {org, compute}));
-  return !rows.empty();
+Result<std::optional<int64_t>> Credentials::LivingSince(const OrgId& org,
+                                                        const ComputeId& compute) {
+  EXPANSE_TRY(const auto rows,
+              tx_.Query("SELECT MAX(created_at_ms) AS since FROM compute_credential WHERE org_id = "
+                        "$1 AND compute_id = $2 AND revoked_at_ms IS NULL",
+                        {org, compute}));
+  return rows[0].OptInt64(0);
 }
 
 Status Credentials::InsertPlane(const CredentialRow& credential) {

@@ -75,7 +75,8 @@ class Credentials {
   /// The number of credentials that were live until now.
   Result<int64_t> RevokeOfCompute(const OrgId& org, const ComputeId& compute, int64_t now_ms);
 
-  Result<bool> HasLivingOfCompute(const OrgId& org, const ComputeId& compute);
+  /// When the living credential was made; nothing when there is none.
+  Result<std::optional<int64_t>> LivingSince(const OrgId& org, const ComputeId& compute);
 
   Status InsertPlane(const CredentialRow& credential);
   Result<std::optional<CredentialRow>> FindPlaneByHash(const std::string& hash);
