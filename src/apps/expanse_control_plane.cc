@@ -4,7 +4,6 @@
 
 #include "apps/plane_server.h"
 #include "apps/settings.h"
-#include "base/log.h"
 #include "control_plane/control_plane.h"
 #include "platform/fs/fs.h"
 #include "platform/service/service.h"
@@ -111,11 +110,7 @@ Status Serve(const platform::Config& config) {
   auto router = std::make_unique<rpc::Router>(plane->authenticator());
   plane->Register(*router);
   server->Serve(std::move(router));
-  log::Info("server.listening", {{"plane", "control-plane"}, {"url", server->url()}});
-  platform::NotifySystemd("READY=1");
-  const int signal = stop.Wait();
-  platform::NotifySystemd("STOPPING=1");
-  log::Info("server.stopping", {{"signal", signal}});
+  ServeUntilStopped(stop, "control-plane", *server);
   return {};
 }
 

@@ -95,6 +95,15 @@ Status WriteKeyFile(const std::string& path, const Secret& key) {
   return fs.WriteAtomic(path, key.Reveal() + "\n", 0600);
 }
 
+void ServeUntilStopped(platform::StopSignal& stop, const std::string& plane,
+                       const PlaneServer& server) {
+  log::Info("server.listening", {{"plane", plane}, {"url", server.url()}});
+  platform::NotifySystemd("READY=1");
+  const int signal = stop.Wait();
+  platform::NotifySystemd("STOPPING=1");
+  log::Info("server.stopping", {{"plane", plane}, {"signal", signal}});
+}
+
 std::vector<std::string> Words(int argc, char** argv) {
   return {argv + (argc > 0 ? 1 : 0), argv + argc};
 }

@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "base/secret.h"
 #include "platform/config/config.h"
+#include "platform/service/service.h"
 
 namespace expanse::apps {
 
@@ -39,6 +40,10 @@ Result<PlaneServerOptions> ServerOptionsFrom(const platform::Config& config,
 Result<Secret> ReadKeyFile(const std::string& path);
 /// Mode 0600, with its parent directories.
 Status WriteKeyFile(const std::string& path, const Secret& key);
+
+/// READY=1, waits for SIGINT or SIGTERM, STOPPING=1. The server stops when its owner lets it go.
+void ServeUntilStopped(platform::StopSignal& stop, const std::string& plane,
+                       const PlaneServer& server);
 
 /// The words after the program's name.
 std::vector<std::string> Words(int argc, char** argv);

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// expanse-data-plane: executions, series, bundles and logs, where the customer runs it.
+#include "apps/plane_server.h"
+#include "apps/settings.h"
+#include "data_plane/data_plane.h"
+#include "platform/service/service.h"
+
+namespace expanse::apps {
+namespace {
+
+using platform::Setting;
+using platform::SettingKind;
+
+constexpr Setting kSettings[] = {
+    {"listen", "EXPANSE_DATA_LISTEN", SettingKind::kString, "127.0.0.1:7702", "ADDRESS:PORT"},
+    {"data-dir", "EXPANSE_DATA_PLANE_DIR", SettingKind::kString, "/var/lib/expanse/data-plane",
+     "where data.db, blobs/ and series/ are kept"},
+    {"control-plane-url", "EXPANSE_CONTROL_PLANE_URL", SettingKind::kString,
+     "http://127.0.0.1:7701", "where this plane reaches the control plane"},
+    {"plane-key-file", "EXPANSE_PLANE_KEY_FILE", SettingKind::kString, "/etc/expanse/plane.key",
+     "file with this plane's credential (0600)"},
+    {"data-plane-url", "EXPANSE_DATA_PLANE_URL", SettingKind::kString, "",
+     "this plane as computes reach it (default: what it listens on)"},
+    {"series-retention", "EXPANSE_SERIES_RETENTION", SettingKind::kDuration, "30d",
+     "how long raw samples are kept; 0s: for good"},
+    {"tls-certificate", "EXPANSE_DATA_TLS_CERTIFICATE", SettingKind::kString, "",
+     "PEM file; without it plain HTTP"},
+    {"tls-key", "EXPANSE_DATA_TLS_KEY", SettingKind::kString, "", "PEM file"},
+    kLogLevel,
+    kLogFormat,
+};
+
+Status Serve(const platform::Config& config) {
+  platform::StopSignal stop;
+  EXPANSE_CHECK_OK(ConfigureLog(config));
+  EXPANSE_TRY(PlaneServerOptions server_options, ServerOptionsFrom(config, "data-plane"));
+  data_plane::DataPlane::Options options;
+  options.data_dir = config.GetString("data-dir");
+  options.control_plane_url = config.GetString("control-plane-url");
+  EXPANSE_TRY(options.plane_credential, ReadKeyFile(config.GetString("plane-key-file")));
+  options.endpoints.control_plane_url = options.control_plane_url;
+  options.endpoints.data_plane_url = config.GetString("data-plane-url");
+  options.series_retention = Millis(config.GetMillis("series-retention"));
+
+  platform::SystemClock clock;
+  platform::SystemRandom random;
+  std::unique_ptr<data_plane::DataPlane> plane;
+  EXPANSE_TRY(const auto server, PlaneServer::Start(std::move(server_options)));
+  if (options.endpoints.data_plane_url.empty()) options.endpoints.data_plane_url = server->url();
+  EXPANSE_TRY(plane, data_plane::DataPlane::Open(std::move(options), clock, random));
+  auto router = std::make_unique<rpc::Router>(plane->authenticator());
+  plane->Register(*router);
+  server->Serve(std::move(router));
+  ServeUntilStopped(stop, "data-plane", *server);
+  return {};
+}
+
+}  // namespace
+}  // namespace expanse::apps
+
+int main(int argc, char** argv) {
+  return expanse::apps::RunWithConfig(
+      "expanse-data-plane",
+      "Serves the data plane. Its credential comes from `expanse-control-plane bootstrap` or "
+      "`plane-key`.",
+      expanse::apps::kSettings, expanse::apps::Words(argc, argv), expanse::apps::Serve);
+}

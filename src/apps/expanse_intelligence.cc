@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// expanse-intelligence: analyse and diagnose.
+#include "apps/plane_server.h"
+#include "apps/settings.h"
+#include "intelligence/intelligence.h"
+#include "platform/service/service.h"
+
+namespace expanse::apps {
+namespace {
+
+using platform::Setting;
+using platform::SettingKind;
+
+constexpr Setting kSettings[] = {
+    {"listen", "EXPANSE_INTELLIGENCE_LISTEN", SettingKind::kString, "127.0.0.1:7703",
+     "ADDRESS:PORT"},
+    {"data-dir", "EXPANSE_INTELLIGENCE_DATA_DIR", SettingKind::kString,
+     "/var/lib/expanse/intelligence", "where intelligence.db is kept"},
+    {"control-plane-url", "EXPANSE_CONTROL_PLANE_URL", SettingKind::kString,
+     "http://127.0.0.1:7701", "where this plane fetches the keys of sessions"},
+    {"data-plane-url", "EXPANSE_DATA_PLANE_URL", SettingKind::kString, "http://127.0.0.1:7702",
+     "where this plane reads evidence, with its caller's session"},
+    {"tls-certificate", "EXPANSE_INTELLIGENCE_TLS_CERTIFICATE", SettingKind::kString, "",
+     "PEM file; without it plain HTTP"},
+    {"tls-key", "EXPANSE_INTELLIGENCE_TLS_KEY", SettingKind::kString, "", "PEM file"},
+    kLogLevel,
+    kLogFormat,
+};
+
+Status Serve(const platform::Config& config) {
+  platform::StopSignal stop;
+  EXPANSE_CHECK_OK(ConfigureLog(config));
+  EXPANSE_TRY(PlaneServerOptions server_options, ServerOptionsFrom(config, "intelligence"));
+  intelligence::Options options;
+  options.data_dir = config.GetString("data-dir");
+  options.data_plane_url = config.GetString("data-plane-url");
+  options.control_plane_url = config.GetString("control-plane-url");
+
+  platform::SystemClock clock;
+  platform::SystemRandom random;
+  std::unique_ptr<intelligence::Intelligence> plane;
+  EXPANSE_TRY(const auto server, PlaneServer::Start(std::move(server_options)));
+  EXPANSE_TRY(plane, intelligence::Intelligence::Open(std::move(options), clock, random));
+  auto router = std::make_unique<rpc::Router>(plane->authenticator());
+  plane->Register(*router);
+  server->Serve(std::move(router));
+  ServeUntilStopped(stop, "intelligence", *server);
+  return {};
+}
+
+}  // namespace
+}  // namespace expanse::apps
+
+int main(int argc, char** argv) {
+  return expanse::apps::RunWithConfig("expanse-intelligence", "Serves the intelligence plane.",
+                                      expanse::apps::kSettings, expanse::apps::Words(argc, argv),
+                                      expanse::apps::Serve);
+}
