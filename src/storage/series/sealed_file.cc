@@ -163,11 +163,13 @@ Status SealedFile::ParsePage(std::string_view page, const std::function<bool(Ind
 Result<const std::string*> ChunkReader::Block(const SealedFile& file, uint32_t block) {
   // Files of one store differ in their first sequence at any one time.
   const uint64_t id = file.first_sequence() << 32 | block;
-  if (const auto found = blocks_.find(id); found != blocks_.end()) return &found->second;
-  EXPANSE_TRY(auto raw, file.ReadBlock(block));
-  if (blocks_.size() >= kMaxBlocks) blocks_.clear();
-  const std::string* kept = &blocks_.emplace(id, std::move(raw)).first->second;
-  return kept;
+  auto found = blocks_.find(id);
+  if (found == blocks_.end()) {
+    if (blocks_.size() >= kMaxBlocks) blocks_.clear();
+    found = blocks_.emplace(id, file.ReadBlock(block)).first;
+  }
+  if (!found->second.ok()) return found->second.error();
+  return &found->second.value();
 }
 
 Result<Columns> ChunkReader::Read(const SealedFile& file, const ChunkMeta& chunk) {

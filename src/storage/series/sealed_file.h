@@ -148,7 +148,8 @@ class ChunkReader {
   Result<const std::string*> Block(const SealedFile& file, uint32_t block);
 
   static constexpr size_t kMaxBlocks = 256;
-  std::unordered_map<uint64_t, std::string> blocks_;
+  // Failures too: each of hundreds of chunks would read a damaged block again.
+  std::unordered_map<uint64_t, Result<std::string>> blocks_;
 };
 
 }  // namespace expanse::storage
