@@ -46,6 +46,10 @@ TEST(Size, RowsDropPointZeroAndProseKeepsIt) {
   EXPECT_EQ(FormatGbRow(Bytes{85520809984}), "79.6");
   EXPECT_EQ(FormatGbRow(Bytes{33500000000}), "31.2");
   EXPECT_EQ(FormatGbRow(Bytes{16106127360}), "15");
+  EXPECT_EQ(FormatGbRow(Bytes{125829120}), "0.12");
+  EXPECT_EQ(FormatGbRow(Bytes{8 * kMiB}), "0.0078");
+  EXPECT_EQ(FormatGbRow(Bytes{1000 * kMiB}), "1");
+  EXPECT_EQ(FormatGbRow(Bytes{0}), "0");
   EXPECT_EQ(FormatGibProse(Bytes{25769803776}), "24.0 GiB");
 }
 

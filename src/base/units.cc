@@ -78,7 +78,10 @@ Result<Bytes> ParseSize(std::string_view text) {
 }
 
 std::string FormatGbRow(Bytes b) {
-  std::string s = fmt::format("{:.1f}", static_cast<double>(b.value) / static_cast<double>(kGiB));
+  const double gib = static_cast<double>(b.value) / static_cast<double>(kGiB);
+  // Below 1 GiB one decimal would print small jobs as 0: two significant digits instead.
+  if (gib > 0 && gib < 0.95) return fmt::format("{:.2g}", gib);
+  std::string s = fmt::format("{:.1f}", gib);
   if (s.size() > 2 && s.ends_with(".0")) s.resize(s.size() - 2);
   return s;
 }

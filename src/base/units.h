@@ -29,7 +29,8 @@ constexpr int64_t kTiB = int64_t{1} << 40;
 /// 1024, as schedulers use them; kB, MB, GB, TB (SI, upper-case B) are powers of 1000.
 Result<Bytes> ParseSize(std::string_view text);
 
-/// Text rows named *_gb: GiB with one decimal, a trailing ".0" dropped ("79.6", "15").
+/// Text rows named *_gb: GiB with one decimal, a trailing ".0" dropped ("79.6", "15"); below 1 GiB
+/// two significant digits ("0.12", "0.0078"), so that a small job does not read as 0.
 std::string FormatGbRow(Bytes b);
 /// GiB in prose: one decimal always ("24.0 GiB").
 std::string FormatGibProse(Bytes b);

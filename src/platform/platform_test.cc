@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstdlib>
+#include <thread>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cstdlib>
-#include <thread>
 
 #include "base/ids.h"
 #include "platform/clock/clock.h"
@@ -153,7 +153,8 @@ TEST(Config, FlagBeatsEnvironmentBeatsFile) {
   const std::string file = dir.path() + "/c";
   ASSERT_TRUE(Fs().WriteAtomic(file, "# c\nlisten = f\ninterval = 1m\n", 0600).ok());
   const std::vector<std::string> args{"--config", file, "--listen=flag", "--fast"};
-  const auto c = Config::Load(kTable, args, {{"EXPANSE_T_LISTEN", "env"}, {"EXPANSE_T_TOKEN", "s3cr3t"}});
+  const auto c =
+      Config::Load(kTable, args, {{"EXPANSE_T_LISTEN", "env"}, {"EXPANSE_T_TOKEN", "s3cr3t"}});
   ASSERT_TRUE(c.ok()) << c.error().message();
   EXPECT_EQ(c->GetString("listen"), "flag");
   EXPECT_EQ(c->GetMillis("interval"), 60'000);
@@ -164,7 +165,8 @@ TEST(Config, FlagBeatsEnvironmentBeatsFile) {
 
 TEST(Config, UnknownKeysNameTheNearestAndSecretsAreNoFlags) {
   const auto load = [](std::vector<std::string> args) { return Config::Load(kTable, args, {}); };
-  EXPECT_THAT(load({"--listne", "x"}).error().message(), testing::HasSubstr("did you mean 'listen'?"));
+  EXPECT_THAT(load({"--listne", "x"}).error().message(),
+              testing::HasSubstr("did you mean 'listen'?"));
   EXPECT_THAT(load({"--token", "x"}).error().message(), testing::HasSubstr("secret"));
   EXPECT_FALSE(load({"--interval", "soon"}).ok());
   EXPECT_FALSE(load({"--listen"}).ok());

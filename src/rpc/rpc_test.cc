@@ -78,14 +78,18 @@ TEST_F(RouterTest, ErrorsHaveConnectsShapeAndStatus) {
   EXPECT_EQ(r.status, 400);
   EXPECT_EQ(r.body, R"({"code":"invalid_argument","message":"api_key is empty"})");
   EXPECT_EQ(Post("/expanse.control.v1.AuthService/WhoAmI", "{}").status, 401);
-  EXPECT_EQ(Post("/expanse.control.v1.AuthService/WhoAmI", "{}", "application/json", "x").status, 401);
+  EXPECT_EQ(Post("/expanse.control.v1.AuthService/WhoAmI", "{}", "application/json", "x").status,
+            401);
   EXPECT_EQ(Post("/expanse.control.v1.AuthService/Nope", "{}").status, 501);
   EXPECT_EQ(Post("/expanse.control.v1.AuthService/MintSession", "{}", "text/plain").status, 415);
   EXPECT_EQ(Post("/expanse.control.v1.AuthService/MintSession", "{not json").status, 400);
-  EXPECT_EQ(Post("/expanse.control.v1.AuthService/MintSession", "\xff\xff", "application/proto").status, 400);
+  EXPECT_EQ(
+      Post("/expanse.control.v1.AuthService/MintSession", "\xff\xff", "application/proto").status,
+      400);
   EXPECT_THAT(Post("/expanse.control.v1.AuthService/GetKeySet", "{}").body,
               HasSubstr("bytes \xEF\xBF\xBD from outside"));
-  EXPECT_EQ(router.Handle({"GET", "/expanse.control.v1.AuthService/WhoAmI", {}, "", ""}).status, 405);
+  EXPECT_EQ(router.Handle({"GET", "/expanse.control.v1.AuthService/WhoAmI", {}, "", ""}).status,
+            405);
 }
 
 TEST_F(RouterTest, DeepJsonIsRefusedNotFollowed) {

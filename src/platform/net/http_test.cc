@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <atomic>
+#include <thread>
+#include <vector>
+
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <atomic>
-#include <thread>
-#include <vector>
 
 #include "platform/fs/fs.h"
 #include "platform/net/http_client.h"
@@ -19,7 +19,8 @@ namespace {
 
 std::unique_ptr<HttpServer> StartEcho(HttpServerOptions options = {}) {
   auto server = HttpServer::Start(std::move(options), [](const HttpRequest& r) {
-    return HttpResponse{200, {{"content-type", "text/plain"}}, r.method + " " + r.target + " " + r.body};
+    return HttpResponse{
+        200, {{"content-type", "text/plain"}}, r.method + " " + r.target + " " + r.body};
   });
   EXPECT_TRUE(server.ok()) << server.error().message();
   return std::move(server).value();
@@ -36,7 +37,8 @@ int Connect(uint16_t port) {
 }
 
 std::string Exchange(int fd, const std::string& bytes) {
-  EXPECT_EQ(::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
+  EXPECT_EQ(::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL),
+            static_cast<ssize_t>(bytes.size()));
   char buffer[4096];
   const ssize_t n = ::recv(fd, buffer, sizeof buffer, 0);
   return n > 0 ? std::string(buffer, static_cast<size_t>(n)) : "";
@@ -83,8 +85,9 @@ TEST(HttpServer, RefusesWhatIsTooLargeOrMalformed) {
             std::string::npos);
   ::close(fd);
   fd = Connect(server->port());
-  EXPECT_NE(Exchange(fd, "GET / HTTP/1.1\r\nA: " + std::string(2000, 'a') + "\r\n\r\n").find(" 431 "),
-            std::string::npos);
+  EXPECT_NE(
+      Exchange(fd, "GET / HTTP/1.1\r\nA: " + std::string(2000, 'a') + "\r\n\r\n").find(" 431 "),
+      std::string::npos);
   ::close(fd);
   fd = Connect(server->port());
   const std::string garbage = Exchange(fd, "\x01\x02\x03 garbage\r\n\r\n");
@@ -125,9 +128,24 @@ TEST(HttpServer, SpeaksTls) {
   const TempDir dir;
   SystemProcessRunner runner;
   ProcessSpec spec;
-  spec.argv = {"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
-               "-nodes", "-keyout", dir.path() + "/key", "-out", dir.path() + "/cert", "-days", "1",
-               "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"};
+  spec.argv = {"openssl",
+               "req",
+               "-x509",
+               "-newkey",
+               "ec",
+               "-pkeyopt",
+               "ec_paramgen_curve:P-256",
+               "-nodes",
+               "-keyout",
+               dir.path() + "/key",
+               "-out",
+               dir.path() + "/cert",
+               "-days",
+               "1",
+               "-subj",
+               "/CN=localhost",
+               "-addext",
+               "subjectAltName=IP:127.0.0.1"};
   const auto made = runner.Run(spec);
   ASSERT_TRUE(made.ok() && made->exit_code == 0) << made->err;
   HttpServerOptions options;

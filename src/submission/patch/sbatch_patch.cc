@@ -230,9 +230,8 @@ std::string FormatSbatchMemoryLike(std::string_view like, Bytes size) {
   if (unit.empty()) return std::to_string(mib);
   const bool lower = std::islower(static_cast<unsigned char>(unit[0])) != 0;
   // "B" of "GB"; sbatch takes nothing else there.
-  const std::string_view rest = unit.size() == 2 && (unit[1] == 'B' || unit[1] == 'b')
-                                    ? unit.substr(1)
-                                    : std::string_view();
+  const std::string_view rest =
+      unit.size() == 2 && (unit[1] == 'B' || unit[1] == 'b') ? unit.substr(1) : std::string_view();
   const auto spell = [&](int64_t number, char letter) {
     const char shown =
         lower ? static_cast<char>(std::tolower(static_cast<unsigned char>(letter))) : letter;
