@@ -2,7 +2,6 @@
 // Which stage a run is in and how it ended. The collectors map the scheduler's words to status and
 // outcome; here they are only reconciled.
 #include <algorithm>
-#include <optional>
 
 #include "data_plane/merge/fold.h"
 #include "data_plane/merge/parts.h"
@@ -135,11 +134,15 @@ bool IsEnded(const Execution& e) { return Stage(e) == 3; }
 
 void MergeLifecycle(const MergeContext& context, const OrderedRows& rows, Execution* out) {
   int stage = 0;
-  for (const StoredFacts* row : rows)
-    if (row->step_id().empty()) stage = std::max(stage, Stage(row->execution()));
+  bool scheduler_spoke = false;
+  for (const StoredFacts* row : rows) {
+    if (!row->step_id().empty()) continue;
+    stage = std::max(stage, Stage(row->execution()));
+    scheduler_spoke = scheduler_spoke || (!IsNodeScoped(*row) && Stage(row->execution()) > 0);
+  }
   TakeState(rows, stage, out);
   TakeTimes(context, rows, stage, out);
-  if (stage == 0) TakeHooksAlone(rows, out);
+  if (!scheduler_spoke && stage < 3) TakeHooksAlone(rows, out);
   if (stage < 3 && !IsEnded(*out) && context.superseded != Superseded::kNo)
     EndUnseen(context.superseded, out);
   if (out->status() == common::v1::EXECUTION_STATUS_UNSPECIFIED) {

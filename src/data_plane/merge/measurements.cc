@@ -34,7 +34,7 @@ std::string CensorReason(const Execution& e) {
 
 void MergeMemory(const OrderedRows& rows, Execution* out) {
   for (const StoredFacts* row : rows) {
-    if (!row->step_id().empty()) continue;  // in its step
+    if (!SpeaksOfWholeRun(*row)) continue;  // in its step
     const Execution& in = row->execution();
     if (in.has_memory_peak_enforced())
       FoldPeak(in.memory_peak_enforced(), out->mutable_memory_peak_enforced());
@@ -47,41 +47,52 @@ void MergeMemory(const OrderedRows& rows, Execution* out) {
   }
 }
 
-// Steps when each of them is exact, else accounting's total of the job, else what the steps have.
-void MergeCpu(const OrderedRows& rows, Execution* out) {
-  MeasuredDouble by_steps;
+// Of the steps; exact when each is (extern holds no work of the user's).
+MeasuredDouble CpuOfSteps(const Execution& e) {
+  MeasuredDouble sum;
   bool complete = true;
-  for (const ExecutionStep& step : out->steps()) {
-    if (!step.cpu_seconds().has_value()) {
-      complete = complete && step.step_id() == "extern";  // holds no work of the user's
-      continue;
-    }
-    by_steps.set_value(by_steps.value() + step.cpu_seconds().value());
-    if (step.cpu_seconds().bound() != common::v1::BOUND_EXACT) complete = false;
+  for (const ExecutionStep& step : e.steps()) {
+    const bool exact =
+        step.cpu_seconds().has_value() && step.cpu_seconds().bound() == common::v1::BOUND_EXACT;
+    complete = complete && (exact || step.step_id() == "extern");
+    if (step.cpu_seconds().has_value()) sum.set_value(sum.value() + step.cpu_seconds().value());
   }
-  MeasuredDouble whole;
+  sum.set_bound(complete ? common::v1::BOUND_EXACT : common::v1::BOUND_AT_LEAST);
+  if (!complete) sum.set_reason("not every step reported its exact CPU time");
+  return sum;
+}
+
+// Of the job's cgroups; exact when each node's is.
+MeasuredDouble CpuOfNodes(const std::map<std::string, MeasuredDouble>& by_node, int nodes) {
+  MeasuredDouble sum;
+  bool complete = static_cast<int>(by_node.size()) >= nodes;
+  for (const auto& [node, part] : by_node) {
+    sum.set_value(sum.value() + part.value());
+    complete = complete && part.bound() == common::v1::BOUND_EXACT;
+  }
+  sum.set_bound(complete ? common::v1::BOUND_EXACT : common::v1::BOUND_AT_LEAST);
+  if (!complete) sum.set_reason("not every node reported the exact CPU time of the job");
+  return sum;
+}
+
+// cgroup at the end of the steps or of the job, else the largest floor there is (sacct TotalCPU
+// leaves out processes that nobody waited for, samples what came after the last one).
+void MergeCpu(const OrderedRows& rows, Execution* out) {
+  MeasuredDouble accounted;
   std::map<std::string, MeasuredDouble> by_node;
   for (const StoredFacts* row : rows) {
     const Execution& in = row->execution();
-    if (!row->step_id().empty() || !in.cpu_seconds().has_value()) continue;
-    FoldPeak(in.cpu_seconds(), IsNodeScoped(*row) ? &by_node[row->node()] : &whole);
+    if (!SpeaksOfWholeRun(*row) || !in.cpu_seconds().has_value()) continue;
+    FoldPeak(in.cpu_seconds(), IsNodeScoped(*row) ? &by_node[row->node()] : &accounted);
   }
-  MeasuredDouble nodes;
-  for (const auto& [node, part] : by_node) nodes.set_value(nodes.value() + part.value());
-  if (by_steps.has_value() && complete) {
-    by_steps.set_bound(common::v1::BOUND_EXACT);
-    *out->mutable_cpu_seconds() = by_steps;
-    return;
-  }
-  if (whole.has_value()) {
-    *out->mutable_cpu_seconds() = whole;
-    return;
-  }
-  MeasuredDouble& best = nodes.value() > by_steps.value() ? nodes : by_steps;
-  if (!best.has_value()) return;
-  best.set_bound(common::v1::BOUND_AT_LEAST);
-  best.set_reason("not every step reported its exact CPU time");
-  *out->mutable_cpu_seconds() = best;
+  const MeasuredDouble steps = CpuOfSteps(*out);
+  const MeasuredDouble nodes = CpuOfNodes(by_node, out->nodes_size());
+  MeasuredDouble best;
+  for (const MeasuredDouble* exact : {&steps, &nodes})
+    if (exact->has_value() && exact->bound() == common::v1::BOUND_EXACT) FoldPeak(*exact, &best);
+  if (!best.has_value())
+    for (const auto& floor : {accounted, steps, nodes}) FoldPeak(floor, &best);
+  if (best.has_value()) *out->mutable_cpu_seconds() = best;
 }
 
 void MergeRuntime(const OrderedRows& rows, Execution* out) {
@@ -91,6 +102,11 @@ void MergeRuntime(const OrderedRows& rows, Execution* out) {
     const int64_t ms = std::max<int64_t>(0, out->end_time_ms() - out->start_time_ms());
     runtime->set_value((ms + 500) / 1000);
     runtime->set_bound(common::v1::BOUND_EXACT);
+    // The collector knows why a length is not what the run would have taken (a signal, say).
+    for (const StoredFacts* row : rows)
+      if (!IsNodeScoped(*row) &&
+          row->execution().runtime_seconds().bound() == common::v1::BOUND_AT_LEAST)
+        Censor(row->execution().runtime_seconds().reason(), runtime);
     return;
   }
   int64_t last = 0;
@@ -124,7 +140,7 @@ void MergeGpu(const OrderedRows& rows, Execution* out) {
 void MergeOomKills(const OrderedRows& rows, Execution* out) {
   std::map<std::string, int64_t> by_node;
   for (const StoredFacts* row : rows)
-    if (row->step_id().empty() && row->execution().has_oom_kills()) {
+    if (SpeaksOfWholeRun(*row) && row->execution().has_oom_kills()) {
       int64_t& kills = by_node[row->node()];
       kills = std::max(kills, row->execution().oom_kills());
     }

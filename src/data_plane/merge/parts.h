@@ -16,6 +16,9 @@ using OrderedRows = std::vector<const data::v1::StoredFacts*>;
 int OriginRank(int origin);
 /// Hooks and cgroups speak of the node they ran on; scheduler tools of the whole run.
 bool IsNodeScoped(const data::v1::StoredFacts& row);
+/// A row of one step on one node has the step's numbers in steps[], and then those at the top are
+/// the whole job's on that node (TaskEpilog reads both cgroups); or it has the step's at the top.
+bool SpeaksOfWholeRun(const data::v1::StoredFacts& row);
 /// Status, outcome, cause, scheduler's words, exit code, times.
 void MergeLifecycle(const MergeContext& context, const OrderedRows& rows,
                     common::v1::Execution* out);

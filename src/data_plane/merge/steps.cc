@@ -24,10 +24,11 @@ struct View {
   ExecutionStep step;
 };
 
-// A row of one step on one node may carry its numbers in steps[] or at the top.
 ExecutionStep StepOfRow(const StoredFacts& row) {
-  ExecutionStep step;
   const Execution& in = row.execution();
+  for (const ExecutionStep& inner : in.steps())
+    if (inner.step_id() == row.step_id()) return inner;
+  ExecutionStep step;
   step.set_step_id(row.step_id());
   if (in.has_start_time_ms()) step.set_start_time_ms(in.start_time_ms());
   if (in.has_end_time_ms()) step.set_end_time_ms(in.end_time_ms());
@@ -39,9 +40,6 @@ ExecutionStep StepOfRow(const StoredFacts& row) {
   if (in.has_cpu_seconds()) *step.mutable_cpu_seconds() = in.cpu_seconds();
   if (in.has_oom_kills()) step.set_oom_kills(in.oom_kills());
   step.set_outcome(in.outcome());
-  for (const ExecutionStep& inner : in.steps())
-    if (inner.step_id() == row.step_id()) step.MergeFrom(inner);
-  step.set_step_id(row.step_id());
   return step;
 }
 
@@ -150,6 +148,12 @@ bool ById(const ExecutionStep& a, const ExecutionStep& b) {
 }
 
 }  // namespace
+
+bool SpeaksOfWholeRun(const StoredFacts& row) {
+  if (row.step_id().empty()) return true;
+  return std::any_of(row.execution().steps().begin(), row.execution().steps().end(),
+                     [&](const ExecutionStep& step) { return step.step_id() == row.step_id(); });
+}
 
 void MergeSteps(const OrderedRows& rows, Execution* out) {
   std::vector<ExecutionStep> steps;

@@ -8,6 +8,7 @@
 
 #include <google/protobuf/message.h>
 
+#include "data_plane/merge/fold.h"
 #include "data_plane/merge/parts.h"
 
 namespace expanse::data_plane {
@@ -102,13 +103,25 @@ bool Applies(When when, const Execution& e) {
   return true;
 }
 
+// "Not started yet" of a run that has started since is no reason any more.
+bool IsOfLastState(const StoredFacts& row, const std::string& field) {
+  const auto it =
+      row.observed_ms().find(std::to_string(Execution::kUnknownFieldNumber) + "/" + field);
+  return it == row.observed_ms().end() ||
+         it->second >= ObservedAt(row, Execution::kStatusFieldNumber);
+}
+
 Reasons ReasonsOf(const OrderedRows& rows, bool of_request) {
   Reasons reasons;
   for (const StoredFacts* row : rows) {
     if (!row->step_id().empty()) continue;
-    const auto& map =
-        of_request ? row->execution().requested().unknown() : row->execution().unknown();
-    for (const auto& [field, reason] : map) reasons.try_emplace(field, reason);
+    if (of_request) {
+      for (const auto& [field, reason] : row->execution().requested().unknown())
+        reasons.try_emplace(field, reason);
+      continue;
+    }
+    for (const auto& [field, reason] : row->execution().unknown())
+      if (IsOfLastState(*row, field)) reasons.try_emplace(field, reason);
   }
   return reasons;
 }
