@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "auth/sessions/session_verifier.h"
+#include "intelligence/analyse/analyse_service.h"
 #include "intelligence/diagnose/service.h"
 #include "platform/fs/fs.h"
 #include "platform/net/http_client.h"
@@ -43,6 +44,7 @@ struct Intelligence::Parts {
         control_plane(*http, options.control_plane_url),
         verifier(VerifierOptions(dir), auth::KeySetFromControlPlane(control_plane), clock),
         authenticator(verifier),
+        analyse(*database, data_plane, clock, random),
         diagnose(*database, data_plane, clock, random) {}
 
   const std::unique_ptr<storage::Database> database;
@@ -51,6 +53,7 @@ struct Intelligence::Parts {
   rpc::HttpChannel control_plane;
   auth::SessionVerifier verifier;
   SessionAuthenticator authenticator;
+  analyse::AnalyseApi analyse;
   diagnose::DiagnoseApi diagnose;
 };
 
@@ -71,7 +74,10 @@ Result<std::unique_ptr<Intelligence>> Intelligence::Open(Options options, platfo
       new Intelligence(std::make_unique<Parts>(options, dir, std::move(database), clock, random)));
 }
 
-void Intelligence::Register(rpc::Router& router) { v1::Register(router, parts_->diagnose); }
+void Intelligence::Register(rpc::Router& router) {
+  v1::Register(router, parts_->analyse);
+  v1::Register(router, parts_->diagnose);
+}
 
 rpc::Authenticator& Intelligence::authenticator() { return parts_->authenticator; }
 

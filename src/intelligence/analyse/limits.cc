@@ -4,9 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include <boost/math/distributions/students_t.hpp>
-
 #include "base/units.h"
+#include "intelligence/statistics/student_t.h"
 
 namespace expanse::intelligence::analyse {
 namespace {
@@ -61,9 +60,8 @@ LogFit FitLogs(const std::vector<Observation>& observations) {
 
 /// Quantile of the next value under the fit; needs n >= 2.
 double Predict(const LogFit& fit, double probability) {
-  const boost::math::students_t_distribution<double> t(fit.n - 1);
-  return std::exp(fit.mean +
-                  boost::math::quantile(t, probability) * fit.sigma * std::sqrt(1 + 1.0 / fit.n));
+  return std::exp(fit.mean + StudentTQuantile(fit.n - 1, probability) * fit.sigma *
+                                 std::sqrt(1 + 1.0 / fit.n));
 }
 
 }  // namespace

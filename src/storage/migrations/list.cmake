@@ -6,5 +6,6 @@ set(EXPANSE_MIGRATIONS_DATA
   0001_initial
 )
 set(EXPANSE_MIGRATIONS_INTELLIGENCE
+  0001_analyse
   0002_diagnose
 )
