@@ -65,16 +65,16 @@ struct Machine {
   const platform::Fs& fs;
   platform::ProcessRunner& runner;
   const platform::Clock& clock;
-  platform::HttpClient* http = nullptr;            // for --daemon-version; may be null
-  std::map<std::string, std::string> environment;  // EXPANSE_HOOK_DIR, SLURM_CONF, proxies
-  std::string program_directory;                   // where expanse's sibling programs lie
-  std::string home;  // of the caller, for configs that are not SLURM's
+  platform::HttpClient* http = nullptr;                 // for --daemon-version; may be null
+  std::map<std::string, std::string> environment = {};  // EXPANSE_HOOK_DIR, SLURM_CONF, proxies
+  std::string program_directory = {};                   // where expanse's sibling programs lie
+  std::string home = {};  // of the caller, for configs that are not SLURM's
   uid_t effective_uid = 0;
-  std::function<std::unique_ptr<rpc::Channel>(const std::string& base_url)> open_channel;
+  std::function<std::unique_ptr<rpc::Channel>(const std::string& base_url)> open_channel = {};
   /// Asked once, only after every check has passed; never asked with --reinstall.
-  std::function<Result<Secret>()> install_token;
-  std::function<void(const std::string& line)> print;
-  std::function<void(Millis)> sleep;
+  std::function<Result<Secret>()> install_token = {};
+  std::function<void(const std::string& line)> print = {};
+  std::function<void(Millis)> sleep = {};
 };
 
 struct InstallReport {

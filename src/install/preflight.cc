@@ -4,8 +4,10 @@
 
 #include "base/strings.h"
 #include "domain/layout.h"
+#include "expanse/data/v1/daemon.pb.h"
 #include "install/release.h"
 #include "install/site.h"
+#include "rpc/json.h"
 
 namespace expanse::install {
 namespace {
@@ -143,10 +145,11 @@ Status CheckSlurm(const InstallOptions& options, Machine& machine, Site* site) {
   EXPANSE_CHECK_OK(CheckIncludes(*site, shown));
   if (!options.patch_slurm_conf) {
     if (site->foreign.empty()) return {};
-    return Failed("slurm.conf names hooks already, and chaining them needs --patch-slurm-conf. The "
-                  "change would be:\n" +
-                  DescribeWiring(site->conf, site->wiring) +
-                  "with the old programs chained in " + site->hook_directory + "/hook.conf");
+    return Failed(
+        "slurm.conf names hooks already, and chaining them needs --patch-slurm-conf. The "
+        "change would be:\n" +
+        DescribeWiring(site->conf, site->wiring) + "with the old programs chained in " +
+        site->hook_directory + "/hook.conf");
   }
   EXPANSE_CHECK_OK(FindHostsWithoutHooks(tools, machine.fs, site));
   site->wire_now = site->hosts_without_hooks.empty();
@@ -205,10 +208,19 @@ Result<Site> CheckSampler(const InstallOptions& options, Machine& machine) {
     return Failed(sentinel + " is not there: " + site.prefix +
                   " is not the controller's mount, or the controller is not installed yet");
   if (machine.fs.Exists("/etc/systemd/system/expanse-daemon.service"))
-    return Failed("this is the controller host: its daemon samples here, and two would sample "
-                  "twice");
+    return Failed(
+        "this is the controller host: its daemon samples here, and two would sample "
+        "twice");
   site.systemd_running = machine.fs.Exists("/run/systemd/system");
-  SetHookPlaces(machine, &site);
+  // The controller chose the place and knows the site's own hooks: slurm.conf is one for all nodes.
+  EXPANSE_TRY(const std::string json,
+              machine.fs.Read(site.prefix + "/" + std::string(domain::kSharedSamplerConfig)));
+  data::v1::SamplerConfig config;
+  EXPANSE_CHECK_OK(rpc::FromJson(json, &config));
+  site.hook_directory = config.hook_directory();
+  site.hook_spool = config.hook_spool();
+  for (const auto& chained : config.chained())
+    site.foreign[chained.key()].push_back(chained.program());
   EXPANSE_TRY(site.hook_bytes,
               machine.fs.Read(site.prefix + "/" + std::string(domain::kSharedHook), 64 << 20));
   EXPANSE_CHECK_OK(CheckHookPlace(machine.fs, site));

@@ -60,8 +60,8 @@ std::string FileSystemOf(const platform::Fs& fs, const std::string& path) {
 
 bool IsNetworkFileSystem(std::string_view type) {
   static constexpr std::array<std::string_view, 18> kNetwork{
-      "nfs",  "nfs4", "lustre", "gpfs",      "cifs",  "smb3",  "beegfs",  "ceph",  "glusterfs",
-      "afs",  "9p",   "pvfs2",  "fuse.sshfs", "panfs", "wekafs", "virtiofs", "ocfs2", "gfs2"};
+      "nfs", "nfs4", "lustre", "gpfs",       "cifs",  "smb3",   "beegfs",   "ceph",  "glusterfs",
+      "afs", "9p",   "pvfs2",  "fuse.sshfs", "panfs", "wekafs", "virtiofs", "ocfs2", "gfs2"};
   for (const auto known : kNetwork)
     if (type == known) return true;
   return type.starts_with("fuse.") && type != "fuse.fuse-overlayfs";
@@ -122,7 +122,8 @@ std::vector<std::string> DescribePlan(const InstallOptions& options, const Site&
     add(service ? "service      expanse-daemon.service" : "service      none; the unit is printed");
   } else {
     const bool service = options.systemd && site.systemd_running;
-    add(service ? "service      expanse-sampler.service" : "service      none; the unit is printed");
+    add(service ? "service      expanse-sampler.service"
+                : "service      none; the unit is printed");
   }
   return plan;
 }

@@ -23,8 +23,8 @@ struct Account {
 
 struct Site {
   Account user;
-  std::string host;            // of the kernel
-  std::string prefix;          // shared prefix; empty when only a config is written
+  std::string host;    // of the kernel
+  std::string prefix;  // shared prefix; empty when only a config is written
   std::string hook_directory;
   std::string hook_spool;
   std::string config_path;

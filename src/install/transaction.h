@@ -2,12 +2,12 @@
 // Changes to a machine that can be taken back in reverse order.
 #pragma once
 
-#include <sys/types.h>
-
 #include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <sys/types.h>
 
 #include "base/result.h"
 #include "platform/fs/fs.h"

@@ -6,6 +6,7 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
+#include <openssl/pem.h>
 
 #include "base/result.h"
 #include "base/strings.h"
@@ -74,6 +75,31 @@ struct Crc32cTables {
 constexpr Crc32cTables kCrc;
 
 }  // namespace
+
+bool VerifyCosignSignature(std::string_view public_key_pem, std::string_view bytes,
+                           std::string_view signature) {
+  if (signature.empty() || signature.size() % 4 != 0 || signature.size() > 4096) return false;
+  std::string der(signature.size(), '\0');
+  const int decoded = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(der.data()),
+                                      reinterpret_cast<const unsigned char*>(signature.data()),
+                                      static_cast<int>(signature.size()));
+  if (decoded <= 0) return false;
+  // EVP_DecodeBlock counts the padding as zero bytes.
+  const size_t padding = signature.ends_with("==") ? 2 : signature.ends_with("=") ? 1 : 0;
+  der.resize(static_cast<size_t>(decoded) - padding);
+  const std::unique_ptr<BIO, decltype(&BIO_free)> bio(
+      BIO_new_mem_buf(public_key_pem.data(), static_cast<int>(public_key_pem.size())), &BIO_free);
+  const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(
+      bio ? PEM_read_bio_PUBKEY(bio.get(), nullptr, nullptr, nullptr) : nullptr, &EVP_PKEY_free);
+  if (!key || EVP_PKEY_get_base_id(key.get()) != EVP_PKEY_EC) return false;
+  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(),
+                                                                        &EVP_MD_CTX_free);
+  return context &&
+         EVP_DigestVerifyInit(context.get(), nullptr, EVP_sha256(), nullptr, key.get()) == 1 &&
+         EVP_DigestVerify(context.get(), reinterpret_cast<const unsigned char*>(der.data()),
+                          der.size(), reinterpret_cast<const unsigned char*>(bytes.data()),
+                          bytes.size()) == 1;
+}
 
 uint32_t Crc32c(std::string_view bytes, uint32_t seed) {
   uint32_t c = ~seed;

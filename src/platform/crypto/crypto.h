@@ -32,6 +32,11 @@ class Sha256Stream {
   std::unique_ptr<State> state_;
 };
 
+/// True when signature (base64 of an ASN.1 ECDSA signature, as `cosign sign-blob` writes it) of
+/// SHA-256 over bytes holds under the PEM public key. False for anything malformed.
+bool VerifyCosignSignature(std::string_view public_key_pem, std::string_view bytes,
+                           std::string_view signature);
+
 /// CRC-32C (Castagnoli, RFC 3720 appendix B.4) for on-disk frames.
 uint32_t Crc32c(std::string_view bytes, uint32_t seed = 0);
 
