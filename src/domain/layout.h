@@ -18,8 +18,10 @@ inline constexpr std::string_view kSharedSamplerConfig = "etc/sampler.json";  //
 inline constexpr std::string_view kSharedSpool = "spool";  // <node>/ of each sampler
 inline constexpr std::string_view kSharedSentinel = ".expanse-preflight-sentinel";
 
-/// Beside a daemon's config.json: touched when the data plane has accepted a heartbeat.
-inline constexpr std::string_view kHeartbeatMarker = "heartbeat-accepted";
+/// Beside a daemon's config.json: its state, and in it a file that is touched when the data plane
+/// has accepted a heartbeat.
+inline constexpr std::string_view kDaemonState = "state";
+inline constexpr std::string_view kHeartbeatMarker = "state/accepted";
 
 /// Node-local service environment, owned by the operator.
 inline constexpr std::string_view kServiceEnvironment = "/etc/expanse/daemon.env";

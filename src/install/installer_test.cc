@@ -343,10 +343,10 @@ TEST_F(InstallerTest, WithSystemdItWaitsForAnAcceptedHeartbeat) {
   stdfs::create_directories(fs_.Host("/run/systemd/system"));
   options_.systemd = true;
   tools_->on_start = [this] {
-    Write("/var/lib/slurm/.expanse/heartbeat-accepted", "");
+    Write("/var/lib/slurm/.expanse/state/accepted", "");
     const int64_t s = ToUnixMillis(clock_.Now()) / 1000;
     const timespec times[2] = {{s, 0}, {s, 0}};
-    ::utimensat(AT_FDCWD, fs_.Host("/var/lib/slurm/.expanse/heartbeat-accepted").c_str(), times, 0);
+    ::utimensat(AT_FDCWD, fs_.Host("/var/lib/slurm/.expanse/state/accepted").c_str(), times, 0);
   };
   const auto report = DoInstall();
   ASSERT_TRUE(report.ok()) << report.error().message();

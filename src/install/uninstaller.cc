@@ -120,7 +120,8 @@ Status RemoveIdentity(const Site& site, Machine& machine) {
   EXPANSE_CHECK_OK(Deprovision(config, machine));
   EXPANSE_CHECK_OK(machine.fs.Remove(site.config_path));
   const std::string directory = platform::DirName(site.config_path);
-  EXPANSE_CHECK_OK(machine.fs.Remove(directory + "/" + std::string(domain::kHeartbeatMarker)));
+  const std::string state = directory + "/" + std::string(domain::kDaemonState);
+  if (machine.fs.Exists(state)) EXPANSE_CHECK_OK(machine.fs.RemoveTree(state));
   const auto left = machine.fs.List(directory);
   if (left.ok() && left->empty()) EXPANSE_CHECK_OK(machine.fs.RemoveTree(directory));
   machine.print("removed the compute's identity");
