@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole deployment in one process, over its real ports; and the real program.
-#include <csignal>
-#include <thread>
+// The whole deployment in one process, over its real ports.
 
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "apps/settings.h"
 #include "apps/up_stack.h"
 #include "expanse/control/v1/control.rpc.h"
+#include "expanse/data/v1/data.rpc.h"
+#include "expanse/intelligence/v1/intelligence.rpc.h"
 #include "platform/fs/fs.h"
 #include "platform/net/http_client.h"
-#include "platform/process/process.h"
 #include "rpc/channel.h"
 
 namespace expanse::apps {
@@ -138,141 +133,74 @@ TEST_F(UpStackTest, RecordsWhatTheControlPlaneReceives) {
   EXPECT_EQ(fs_.Stat(dir_.path() + "/received")->mode & 0777, 0600U);
 }
 
-/// The program itself, in its own process.
-class UpProgram : public testing::Test {
- protected:
-  pid_t Spawn(std::vector<std::string> words) {
-    words.insert(words.begin(), std::string(EXPANSE_BIN_DIR) + "/expanse-up");
-    std::vector<char*> argv;
-    for (auto& word : words) argv.push_back(word.data());
-    argv.push_back(nullptr);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    const std::string out = dir_.path() + "/out";
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, out.c_str(),
-                                     O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    pid_t pid = -1;
-    EXPECT_EQ(posix_spawn(&pid, argv[0], &actions, nullptr, argv.data(), environ), 0);
-    posix_spawn_file_actions_destroy(&actions);
-    return pid;
-  }
-  /// Polls, since the other side is another process: up to 20 s.
-  bool Appears(const std::string& path) {
-    for (int i = 0; i < 2000 && !fs_.Exists(path); ++i) std::this_thread::sleep_for(Millis(10));
-    return fs_.Exists(path);
-  }
+TEST_F(UpStackTest, ComputeEnrolsThroughTheDataPlaneAndIsHeardOf) {
+  const auto stack = Start();
+  ASSERT_NE(stack, nullptr);
+  const std::string session = SignIn(*stack)->access_token();
+  rpc::HttpChannel control_channel(*http_, stack->urls().control_plane);
+  rpc::HttpChannel data_channel(*http_, stack->urls().data_plane);
+  const control::v1::ComputeServiceClient computes(control_channel);
+  const data::v1::EnrolmentServiceClient enrolment(data_channel);
 
-  platform::TempDir dir_;
-  platform::Fs fs_;
-};
+  control::v1::RegisterComputeRequest registration;
+  registration.set_type(control::v1::COMPUTE_TYPE_SLURM);
+  const auto registered = computes.RegisterCompute(session, registration);
+  ASSERT_TRUE(registered.ok()) << registered.error().message();
+  data::v1::ExchangeInstallTokenRequest exchange;
+  exchange.set_install_token(registered->install_token());
+  exchange.set_scheduler_identity("hpc");
+  const auto enrolled = enrolment.ExchangeInstallToken("", exchange);
+  ASSERT_TRUE(enrolled.ok()) << enrolled.error().message();
+  EXPECT_EQ(enrolled->organisation(), "local");
+  EXPECT_EQ(enrolled->endpoints().data_plane_url(), stack->urls().data_plane);
 
-TEST_F(UpProgram, SaysWhatItListensOnAndEndsCleanlyOnSigterm) {
-  const std::string ready = dir_.path() + "/ready";
-  ASSERT_TRUE(fs_.WriteAtomic(ready, "stale", 0644).ok());
-  const std::string data = dir_.path() + "/da ta";
-  const pid_t pid =
-      Spawn({"--data-dir", data, "--base-port=0", "--ready-file", ready, "--log-level", "error"});
-  for (int i = 0; i < 2000 && fs_.Read(ready).value_or("stale") == "stale"; ++i)
-    std::this_thread::sleep_for(Millis(10));
-  ASSERT_TRUE(Appears(ready));
-  const std::string out = fs_.Read(dir_.path() + "/out").value();
-  for (const char* text : {"control plane       http://127.0.0.1:", "data plane          http://",
-                           "intelligence plane  http://", "expanse login --control-plane"})
-    EXPECT_THAT(out, HasSubstr(text));
-  EXPECT_THAT(out, HasSubstr("$(cat '" + data + "/owner.key')"));
-  const Secret key = ReadKeyFile(data + "/owner.key").value();
-  EXPECT_THAT(out, testing::Not(HasSubstr(key.Reveal())));
-  ASSERT_EQ(::kill(pid, SIGTERM), 0);
-  int status = -1;
-  ASSERT_EQ(::waitpid(pid, &status, 0), pid);
-  EXPECT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), 0);
-  EXPECT_FALSE(fs_.Exists(ready));
+  data::v1::HeartbeatRequest heartbeat;
+  heartbeat.set_daemon_version("0.1.0");
+  heartbeat.set_nodes(2);
+  const auto heard = enrolment.Heartbeat(enrolled->credential(), heartbeat);
+  ASSERT_TRUE(heard.ok()) << heard.error().message();
+  EXPECT_TRUE(heard->recorded_by_control_plane());
+  control::v1::GetComputeRequest get;
+  get.set_compute_id(enrolled->compute_id());
+  const auto compute = computes.GetCompute(session, get);
+  ASSERT_TRUE(compute.ok()) << compute.error().message();
+  EXPECT_EQ(compute->compute().state(), control::v1::COMPUTE_STATE_ACTIVE);
+  EXPECT_EQ(compute->compute().nodes(), 2);
+
+  const auto replayed = enrolment.ExchangeInstallToken("", exchange);
+  ASSERT_FALSE(replayed.ok());
+  EXPECT_THAT(replayed.error().message(), HasSubstr("sent its first heartbeat"));
+  for (const std::string& bearer : {session, registered->install_token(), std::string("x")})
+    EXPECT_EQ(enrolment.Heartbeat(bearer, heartbeat).error().code(), Code::kUnauthenticated);
+
+  EXPECT_TRUE(enrolment.Deprovision(enrolled->credential(), {}).ok());
+  EXPECT_EQ(enrolment.Heartbeat(enrolled->credential(), heartbeat).error().code(),
+            Code::kUnauthenticated);
+  EXPECT_EQ(computes.GetCompute(session, get)->compute().state(),
+            control::v1::COMPUTE_STATE_REVOKED);
 }
 
-TEST_F(UpProgram, RefusesWordsItDoesNotKnow) {
-  platform::SystemProcessRunner runner;
-  for (const auto& words : std::vector<std::vector<std::string>>{
-           {"--data-dri", "x"}, {"extra"}, {"--base-port", "70000"}, {"--log-level", "loud"}}) {
-    platform::ProcessSpec spec;
-    spec.argv = {std::string(EXPANSE_BIN_DIR) + "/expanse-up", "--data-dir", dir_.path() + "/d"};
-    spec.argv.insert(spec.argv.end(), words.begin(), words.end());
-    const auto result = runner.Run(spec);
-    ASSERT_TRUE(result.ok()) << result.error().message();
-    EXPECT_EQ(result->exit_code, 2) << words.front();
-    EXPECT_FALSE(result->err.empty());
-    EXPECT_FALSE(fs_.Exists(dir_.path() + "/d")) << "nothing was made";
-  }
-}
+TEST_F(UpStackTest, ASessionIsTakenByEveryPlaneAndAStrangersByNone) {
+  const auto stack = Start();
+  ASSERT_NE(stack, nullptr);
+  const std::string session = SignIn(*stack)->access_token();
+  rpc::HttpChannel data_channel(*http_, stack->urls().data_plane);
+  rpc::HttpChannel intelligence_channel(*http_, stack->urls().intelligence);
+  const data::v1::ExecutionServiceClient executions(data_channel);
+  const intelligence::v1::DiagnoseServiceClient diagnose(intelligence_channel);
+  const auto listed = executions.ListExecutions(session, {});
+  ASSERT_TRUE(listed.ok()) << listed.error().message();
+  EXPECT_EQ(listed->executions_size(), 0);
+  EXPECT_NE(diagnose.GetDiagnoseRun(session, {}).error().code(), Code::kUnauthenticated);
 
-/// expanse-control-plane's subcommands.
-class ControlPlaneProgram : public testing::Test {
- protected:
-  platform::ProcessResult Run(std::vector<std::string> words) {
-    platform::ProcessSpec spec;
-    spec.argv = {std::string(EXPANSE_BIN_DIR) + "/expanse-control-plane"};
-    spec.argv.insert(spec.argv.end(), words.begin(), words.end());
-    auto result = runner_.Run(spec);
-    EXPECT_TRUE(result.ok()) << result.error().message();
-    return result.ok() ? std::move(result).value() : platform::ProcessResult{};
-  }
-  std::vector<std::string> Bootstrap(const std::string& key_file) const {
-    return {"bootstrap",     "--data-dir", dir_.path() + "/c", "--organisation", "Labs",
-            "--owner-email", "a@b.org",    "--key-file",       key_file};
-  }
-
-  platform::TempDir dir_;
-  platform::Fs fs_;
-  platform::SystemProcessRunner runner_;
-};
-
-TEST_F(ControlPlaneProgram, BootstrapWritesTheKeyAndDoesNotShowIt) {
-  const std::string file = dir_.path() + "/keys/owner.key";
-  const auto made = Run(Bootstrap(file));
-  ASSERT_EQ(made.exit_code, 0) << made.err;
-  EXPECT_EQ(made.out, "");
-  EXPECT_EQ(fs_.Stat(file)->mode & 0777, 0600U);
-  const Secret key = ReadKeyFile(file).value();
-  EXPECT_THAT(made.err, testing::Not(HasSubstr(key.Reveal())));
-  EXPECT_EQ(Run(Bootstrap(file)).exit_code, 1) << "never overwrites a key file";
-  const auto again = Run(Bootstrap(dir_.path() + "/other.key"));
-  EXPECT_EQ(again.exit_code, 1);
-  EXPECT_THAT(again.err, HasSubstr("exists already"));
-  EXPECT_FALSE(fs_.Exists(dir_.path() + "/other.key"));
-
-  const auto printed = Run({"owner-key", "--data-dir", dir_.path() + "/c", "--organisation", "Labs",
-                            "--owner-email", "A@b.org", "--print-key"});
-  ASSERT_EQ(printed.exit_code, 0) << printed.err;
-  EXPECT_EQ(printed.out.rfind("exp_user_", 0), 0U);
-  const std::string plane = dir_.path() + "/plane.key";
-  ASSERT_EQ(Run({"plane-key", "--data-dir", dir_.path() + "/c", "--organisation", "Labs",
-                 "--plane-key-file", plane})
-                .exit_code,
-            0);
-  EXPECT_EQ(ReadKeyFile(plane)->Reveal().rfind("exp_plane_", 0), 0U);
-}
-
-TEST_F(ControlPlaneProgram, UsageErrorsAreTwoAndMakeNothing) {
-  EXPECT_EQ(Run({"frobnicate"}).exit_code, 2);
-  EXPECT_EQ(Run({"bootstrap", "--data-dir", dir_.path() + "/c"}).exit_code, 2);
-  EXPECT_EQ(Run({"bootstrap", "--data-dir", dir_.path() + "/c", "--organisation", "L",
-                 "--owner-email", "a@b.org"})
-                .exit_code,
-            2)
-      << "where should the key go?";
-  EXPECT_EQ(Run({"--listen", "nonsense"}).exit_code, 2);
-  EXPECT_EQ(Run({"--tls-key", "/k"}).exit_code, 2);
-  EXPECT_FALSE(fs_.Exists(dir_.path() + "/c"));
-  EXPECT_EQ(Run({"--help"}).exit_code, 0);
-  EXPECT_THAT(Run({"--print-config"}).out, HasSubstr("listen = 127.0.0.1:7701  # default"));
-}
-
-TEST(ParseListen, TakesAddressesOfBothFamilies) {
-  EXPECT_EQ(ParseListen("127.0.0.1:7701")->port, 7701);
-  EXPECT_EQ(ParseListen("[::1]:80")->host, "::1");
-  EXPECT_EQ(ParseListen(":80")->host, "0.0.0.0");
-  for (const char* bad : {"", "7701", "a:", "a:-1", "a:65536", "a:b"})
-    EXPECT_FALSE(ParseListen(bad).ok()) << bad;
+  const platform::TempDir elsewhere;
+  UpOptions options = Options();
+  options.data_dir = elsewhere.path() + "/data";
+  const auto stranger = UpStack::Start(options);
+  ASSERT_TRUE(stranger.ok()) << stranger.error().message();
+  const std::string foreign = SignIn(**stranger)->access_token();
+  EXPECT_EQ(executions.ListExecutions(foreign, {}).error().code(), Code::kUnauthenticated);
+  EXPECT_EQ(diagnose.GetDiagnoseRun(foreign, {}).error().code(), Code::kUnauthenticated);
 }
 
 }  // namespace

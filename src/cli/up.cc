@@ -23,7 +23,7 @@ Result<int> RunUp(Context& context, std::span<const std::string> words) {
   return context.exec(program, {words.begin(), words.end()});
 }
 
-constexpr Example kExamples[] = {{"expanse up", "keeps its data in ~/.expanse/up"},
+constexpr Example kExamples[] = {{"expanse up", "keeps its data in ./expanse-data"},
                                  {"expanse up --help", "every setting"}};
 
 }  // namespace
