@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <vector>
 
+#include <limits.h>
 #include <unistd.h>
 
 #include "apps/settings.h"
@@ -13,6 +14,7 @@
 #include "collect/daemon/health.h"
 #include "collect/daemon/sampler_daemon.h"
 #include "platform/config/config.h"
+#include "platform/fs/fs.h"
 #include "platform/net/http_client.h"
 #include "platform/process/process.h"
 #include "platform/service/service.h"
@@ -78,6 +80,18 @@ std::vector<std::string> RenameConfig(std::vector<std::string> words) {
   return words;
 }
 
+std::string WorkingDirectory() {
+  char buffer[PATH_MAX];
+  return getcwd(buffer, sizeof buffer) == nullptr ? "/" : buffer;
+}
+
+/// The state directory lies beside the config: its path has to be absolute.
+Result<std::string> ConfigPath(const platform::Config& settings) {
+  const std::string path = settings.GetString("daemon-config");
+  if (path.empty() || path.starts_with('/')) return path;
+  return platform::Fs().RealPath(platform::JoinPath(WorkingDirectory(), path));
+}
+
 std::string HostName() {
   char name[256] = {};
   if (gethostname(name, sizeof name - 1) != 0) return "";
@@ -87,7 +101,7 @@ std::string HostName() {
 
 Status RunController(const platform::Config& settings) {
   const platform::Fs fs;
-  const std::string path = settings.GetString("daemon-config");
+  EXPANSE_TRY(const std::string path, ConfigPath(settings));
   if (path.empty())
     return Error(Code::kInvalidArgument, "--config FILE is needed (or EXPANSE_DAEMON_CONFIG)");
   daemon::ControllerOptions options;
@@ -154,7 +168,7 @@ Status CheckHealth(const platform::Config& settings, bool* healthy) {
   daemon::HealthcheckOptions options;
   options.directory = settings.GetString("state-dir");
   if (options.directory.empty()) {
-    const std::string path = settings.GetString("daemon-config");
+    EXPANSE_TRY(const std::string path, ConfigPath(settings));
     if (path.empty())
       return Error(Code::kInvalidArgument, "--config FILE or --state-dir DIR is needed");
     EXPANSE_TRY(const auto config, daemon::LoadDaemonConfig(fs, path));

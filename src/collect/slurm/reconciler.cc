@@ -113,6 +113,28 @@ void Reconciler::AskByIds(int64_t now, Answers* answers) {
   for (auto& job : batch->jobs) answers->sacct.push_back(std::move(job));
 }
 
+void Reconciler::AskWindows(int64_t now, Answers* answers) {
+  const Deadline budget = Deadline::In(options_.window_budget);
+  bool due = false;
+  SacctQuery window = NextWindow(now, &due);
+  // A long absence is read in chunks, several in one round while they come quickly.
+  while (due) {
+    auto batch = tools_.Sacct(window);
+    sacct_unavailable_ = batch.ok() ? "" : batch.error().message();
+    if (!batch.ok()) return;
+    answers->sacct_answered = true;
+    last_window_ = now;
+    window_due_ = window.to <= now;
+    changed_ = changed_ || table_.sacct_cursor != window.to;
+    table_.sacct_cursor = window.to;
+    for (auto& job : batch->jobs) answers->sacct.push_back(std::move(job));
+    for (const auto& problem : batch->problems)
+      log::Warning("reconciler.row_skipped", {{"problem", problem}});
+    if (!window_due_ || budget.Expired()) return;
+    window = NextWindow(now, &due);
+  }
+}
+
 void Reconciler::Ask(int64_t now, Answers* answers) {
   answers->squeue = tools_.Squeue();
   bool changed = false;
@@ -133,22 +155,7 @@ void Reconciler::Ask(int64_t now, Answers* answers) {
     }
   }
   window_due_ = window_due_ || changed;
-  bool due = false;
-  const SacctQuery window = NextWindow(now, &due);
-  if (due) {
-    auto batch = tools_.Sacct(window);
-    sacct_unavailable_ = batch.ok() ? "" : batch.error().message();
-    if (batch.ok()) {
-      answers->sacct_answered = true;
-      last_window_ = now;
-      window_due_ = window.to <= now;  // a long absence is read in chunks
-      if (table_.sacct_cursor != window.to) changed_ = true;
-      table_.sacct_cursor = window.to;
-      answers->sacct = std::move(batch->jobs);
-      for (const auto& problem : batch->problems)
-        log::Warning("reconciler.row_skipped", {{"problem", problem}});
-    }
-  }
+  AskWindows(now, answers);
   if (sacct_unavailable_.empty()) AskByIds(now, answers);
 }
 
@@ -162,21 +169,21 @@ Result<RoundReport> Reconciler::Round() {
   std::stable_sort(answers.sacct.begin(), answers.sacct.end(), [](const auto& a, const auto& b) {
     return std::pair(a.job_id, a.submit.value_or(0)) < std::pair(b.job_id, b.submit.value_or(0));
   });
-  if (answers.squeue.ok()) {
-    // Exit codes of the live tools complete sacct's rows of the same attempt.
-    for (const auto& job : answers.squeue->jobs)
-      if (RunState* run = job.submit ? table_.FindAttempt(job.job_id, *job.submit) : nullptr;
-          run != nullptr && IsEnded(job) && job.exit)
-        run->exit = job.exit;
-  }
-  for (const auto& job : answers.sacct) EXPANSE_CHECK_OK(Take(job, &report));
-  if (answers.squeue.ok())
-    for (const auto& job : answers.squeue->jobs) EXPANSE_CHECK_OK(Take(job, &report));
+  // Everything is learned before anything is sent: each row's facts are completed by the others'
+  // (squeue's exact exit codes, sacct's row ids).
+  std::vector<std::pair<const JobRecord*, RunState*>> told;
+  const auto learn = [&](const std::vector<JobRecord>& jobs) {
+    for (const auto& job : jobs)
+      if (RunState* run = Learn(job, &report)) told.emplace_back(&job, run);
+  };
+  learn(answers.sacct);
+  if (answers.squeue.ok()) learn(answers.squeue->jobs);
   if (answers.scontrol) {
     for (const auto& problem : answers.scontrol->problems)
       log::Debug("reconciler.record_skipped", {{"problem", problem}});
-    for (const auto& job : answers.scontrol->jobs) EXPANSE_CHECK_OK(Take(job, &report));
+    learn(answers.scontrol->jobs);
   }
+  for (const auto& [job, run] : told) EXPANSE_CHECK_OK(Tell(*job, run, &report));
   EXPANSE_CHECK_OK(LookAfterVanished(answers, &report));
   EXPANSE_CHECK_OK(SendEvidence(&report));
   EXPANSE_CHECK_OK(SendComputeFacts());
@@ -263,11 +270,10 @@ Status Reconciler::EndEarlierAttempts(const JobRecord& job, const RunState& run,
   return {};
 }
 
-Status Reconciler::Take(const JobRecord& job, RoundReport* report) {
-  const int64_t now_ms = NowMs();
-  if (!job.submit) return {};  // nothing can tell which run it is
+RunState* Reconciler::Learn(const JobRecord& job, RoundReport* report) {
+  if (!job.submit) return nullptr;  // nothing can tell which run it is
   bool created = false;
-  RunState& run = table_.Resolve(job, now_ms, &created);
+  RunState& run = table_.Resolve(job, NowMs(), &created);
   if (created) {
     ++report->new_runs;
     changed_ = true;
@@ -278,10 +284,14 @@ Status Reconciler::Take(const JobRecord& job, RoundReport* report) {
     run.seen_round = round_;
   }
   Note(job, &run);
-  EXPANSE_CHECK_OK(EndEarlierAttempts(job, run, report));
-  EXPANSE_CHECK_OK(SendFacts(job, &run, report));
-  if (job.tool == Tool::kSacct && IsEnded(job) && !run.settled) {
-    run.settled = true;
+  return &run;
+}
+
+Status Reconciler::Tell(const JobRecord& job, RunState* run, RoundReport* report) {
+  EXPANSE_CHECK_OK(EndEarlierAttempts(job, *run, report));
+  EXPANSE_CHECK_OK(SendFacts(job, run, report));
+  if (job.tool == Tool::kSacct && IsEnded(job) && !run->settled) {
+    run->settled = true;
     changed_ = true;
   }
   return {};
@@ -299,6 +309,11 @@ Status Reconciler::SendFacts(const JobRecord& job, RunState* run, RoundReport* r
     facts->mutable_key()->set_db_index(*run->db_index);
   if (job.state == "REQUEUED" && run->requeue_cause == "launch")
     facts->mutable_execution()->set_ending_cause(pb::ENDING_CAUSE_LAUNCH_FAILURE);
+  if (job.tool == Tool::kSacct && !IsEnded(job) && run->seen_live) {
+    // Accounting lags behind the controller and outweighs it: its word counts from the end on.
+    facts->mutable_execution()->clear_status();
+    facts->mutable_execution()->clear_scheduler_state();
+  }
   const std::string print = Fingerprint(*facts);
   std::string& sent = run->sent[ToolName(job.tool)];
   if (sent == print) return {};

@@ -33,6 +33,7 @@ struct ReconcilerOptions {
   int64_t keep_seconds = 8 * 3600;   // settled runs; more than sweep_overlap_seconds
   int64_t give_up_seconds = 86'400;  // an ended run that accounting never shows
   int64_t submit_line_wait_seconds = 60;
+  Millis window_budget{10'000};   // per round, for reading a long absence
   Millis evidence_budget{5'000};  // per round, for scripts and logs
 };
 
@@ -72,8 +73,10 @@ class Reconciler {
   struct Answers;
   void Ask(int64_t now, Answers* answers);
   SacctQuery NextWindow(int64_t now, bool* due);
+  void AskWindows(int64_t now, Answers* answers);
   void AskByIds(int64_t now, Answers* answers);
-  Status Take(const JobRecord& job, RoundReport* report);
+  RunState* Learn(const JobRecord& job, RoundReport* report);
+  Status Tell(const JobRecord& job, RunState* run, RoundReport* report);
   void Note(const JobRecord& job, RunState* run);
   Status EndEarlierAttempts(const JobRecord& job, const RunState& run, RoundReport* report);
   Status SendFacts(const JobRecord& job, RunState* run, RoundReport* report);
