@@ -35,6 +35,29 @@ std::vector<std::string> ExportedNames(const std::string& submit_line) {
   return names;
 }
 
+/// What the data plane takes of one file, of all, and of one argument.
+constexpr size_t kMostFileBytes = 1 << 20;
+constexpr size_t kMostBundleBytes = 10 << 20;
+constexpr size_t kMostArgumentBytes = 20 << 10;
+
+/// The mark in place of a secret can be longer than the secret.
+void KeepBounds(data::v1::SourceBundle* bundle) {
+  size_t total = 0;
+  for (auto& file : *bundle->mutable_files()) {
+    if (file.content().size() > kMostFileBytes ||
+        total + file.content().size() > kMostBundleBytes) {
+      file.clear_content();
+      (*bundle->mutable_unknown())[file.path()] = "too large once its secrets were taken out";
+    }
+    total += file.content().size();
+  }
+  for (auto& argument : *bundle->mutable_arguments()) {
+    if (argument.size() <= kMostArgumentBytes) continue;
+    argument = ToUtf8(argument.substr(0, kMostArgumentBytes));
+    (*bundle->mutable_unknown())["arguments"] = "longer than what is kept; the end is cut off";
+  }
+}
+
 /// Takes secrets out of the contents; a file that the job's user may not read is left out.
 void CleanFiles(const UserAccess* user, const platform::Fs& fs, const std::string& work_dir,
                 data::v1::SourceBundle* bundle) {
@@ -158,6 +181,7 @@ data::v1::SourceBundle EvidenceReader::Bundle(const RunState& run) {
     (*out.mutable_unknown())["sources"] = ToUtf8(access.error().message());
   }
   CleanFiles(access.ok() ? &*access : nullptr, fs_, bundle->work_dir, &out);
+  KeepBounds(&out);
   return out;
 }
 

@@ -11,8 +11,17 @@ namespace pb = expanse::common::v1;
 
 int32_t ToInt32(int64_t v) { return v > INT32_MAX ? INT32_MAX : static_cast<int32_t>(v); }
 
+/// Most bytes of one text; a submit line with a wrapped script can be megabytes. Each byte that is
+/// not UTF-8 takes three, and the data plane takes 64 KiB.
+constexpr size_t kMostTextBytes = 20 << 10;
+
+std::string Bounded(const std::string& text) {
+  if (text.size() <= kMostTextBytes) return ToUtf8(text);
+  return ToUtf8(text.substr(0, kMostTextBytes)) + "…";
+}
+
 void SetText(const std::optional<std::string>& text, std::string* field) {
-  if (text) *field = ToUtf8(*text);
+  if (text) *field = Bounded(*text);
 }
 
 std::string MemoryForm(const JobRecord& job, const RunContext& context) {
@@ -290,6 +299,10 @@ data::v1::ExecutionFacts BuildFacts(const JobRecord& original, const RunIdentity
     SetText(job.stdout_path, out->mutable_stdout_path());
     SetText(job.stderr_path, out->mutable_stderr_path());
   }
+  if (job.submit_line && job.submit_line->size() > kMostTextBytes)
+    unknown["submit_line"] = "longer than what is kept; the end is cut off";
+  if (job.command && job.command->size() > kMostTextBytes)
+    unknown["command"] = "longer than what is kept; the end is cut off";
   FillGroup(job, out->mutable_group());
   if (job.tool == Tool::kSacct)
     FillUsage(job, ended, out);
