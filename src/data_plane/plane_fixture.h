@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -133,6 +134,25 @@ class PlaneFixture : public testing::Test {
   static constexpr char kOtherCompute[] = "01940000-0000-7000-8000-0000000000c3";
   static constexpr char kSource[] = "01940000-0000-7000-8000-0000000000d1";
   static constexpr int64_t kNow = 1'796'000'000'000;
+  static constexpr int64_t kSubmit = kNow - 600'000;
+  static constexpr int64_t kStart = kNow - 500'000;
+  static constexpr int64_t kEnd = kNow - 100'000;
+
+  /// A job that ran from kStart to kEnd and succeeded.
+  static std::function<void(common::v1::Execution&)> Ended(const std::string& user = "alice",
+                                                           int64_t submit_ms = kSubmit) {
+    return [user, submit_ms](common::v1::Execution& e) {
+      e.set_user(user);
+      e.set_job_name("train");
+      e.set_status(common::v1::EXECUTION_STATUS_SUCCEEDED);
+      e.set_outcome(common::v1::EXECUTION_OUTCOME_SUCCESS);
+      e.set_scheduler_state("COMPLETED");
+      e.set_submit_time_ms(submit_ms);
+      e.set_start_time_ms(kStart);
+      e.set_end_time_ms(kEnd);
+      e.set_exit_code(0);
+    };
+  }
 
   void SetUp() override {
     control_.computes[Credential("exp_compute_", 'a')] = {kOrg, kCompute, "", "hpc"};
