@@ -14,11 +14,11 @@ SLURM_CONF_FILE=$LAB_DIR/etc/slurm.conf
 HOOK_DIR=$STACK_DIR/hooks                      # node-local; one machine plays every node
 CONTROL_URL=http://127.0.0.1:$STACK_PORT
 DATA_URL=http://127.0.0.1:$((STACK_PORT + 1))
-export EXPANSE_HOME=$STACK_DIR/home
 LAB=${LAB:-$PWD/lab/slurm-lab}
 
 stack_die() { echo "$*" >&2; exit 1; }
-expanse() { "$BIN/expanse" "$@"; }
+# its own HOME: the credentials of a demo must not replace the user's own
+expanse() { HOME=$STACK_DIR/home "$BIN/expanse" "$@"; }
 as() { local user=$1; shift; LAB_PATH=$BIN:/usr/local/bin:/usr/bin:/bin "$LAB" as "$user" -- "$@"; }
 slurm() { env SLURM_CONF="$SLURM_CONF_FILE" "$@"; }
 

@@ -142,7 +142,7 @@ Result<int> RunAnalyse(Context& context, const Args& args) {
   // The file first: a mistyped name needs no server to be found out.
   EXPANSE_TRY(auto request, ReadRequest(context, args));
   EXPANSE_TRY(const auto session, Session::Open(context));
-  EXPANSE_TRY(const auto compute, ResolveCompute(*session, args));
+  EXPANSE_TRY(const auto compute, RequireCompute(*session, args));
   request.set_compute_id(compute);
   EXPANSE_TRY(const auto run, Analyse(context, *session, request));
   const bool queued = run.status() == intelligence::v1::RUN_STATUS_QUEUED ||

@@ -34,6 +34,28 @@ Result<std::string> ResolveCompute(Session& session, const Args& args) {
                            nearest ? ", did you mean '" + *nearest + "'?" : ""));
 }
 
+Result<std::string> RequireCompute(Session& session, const Args& args) {
+  if (args.Text("--compute")) return ResolveCompute(session, args);
+  const control::v1::ComputeServiceClient client(session.control());
+  EXPANSE_TRY(const auto list, client.ListComputes("", {}));
+  std::vector<std::string> ids;
+  std::vector<std::string> shown;
+  for (const auto& compute : list.computes()) {
+    if (compute.state() == control::v1::COMPUTE_STATE_PENDING ||
+        compute.state() == control::v1::COMPUTE_STATE_REVOKED)
+      continue;
+    ids.push_back(compute.compute_id());
+    shown.push_back(fmt::format("{} ({})", compute.name(), compute.compute_id()));
+  }
+  if (ids.size() == 1) return ids[0];
+  if (ids.empty())
+    return Error(Code::kFailedPrecondition,
+                 "no compute is connected yet; see `expanse compute register`");
+  return Error(Code::kFailedPrecondition,
+               fmt::format("which compute would it run on? Add --compute with one of: {}",
+                           Join(shown, ", ")));
+}
+
 Result<common::v1::Execution> ResolveNativeId(Context& context, Session& session,
                                               common::v1::SourceType source_type,
                                               const std::string& native_id,

@@ -16,6 +16,9 @@ namespace expanse::cli {
 /// The id behind --compute: an id as it is, or the name of one compute of the organisation.
 /// Empty when the flag was not given.
 Result<std::string> ResolveCompute(Session& session, const Args& args);
+/// The same for a question about one compute: without --compute the only one that is not pending
+/// or revoked; when there are several, an error that lists them.
+Result<std::string> RequireCompute(Session& session, const Args& args);
 
 /// The execution behind a scheduler-native id. Ids are reused: the newest run wins, with a warning
 /// that names the others.
