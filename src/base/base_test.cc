@@ -53,6 +53,12 @@ TEST(Size, RowsDropPointZeroAndProseKeepsIt) {
   EXPECT_EQ(FormatGibProse(Bytes{25769803776}), "24.0 GiB");
 }
 
+TEST(RoundTo2, AgreesWithPrintfOnTies) {
+  EXPECT_EQ(RoundTo2(0.125), 0.12);
+  EXPECT_EQ(RoundTo2(0.875), 0.88);
+  EXPECT_EQ(RoundTo2(0.998147), 1.0);
+}
+
 TEST(Utf8, ReplacesEachBadByteAndKeepsTheRest) {
   EXPECT_EQ(ToUtf8("a\xffz"), "a\xEF\xBF\xBDz");
   EXPECT_EQ(ToUtf8("h\xC3\xA9"), "h\xC3\xA9");

@@ -3,6 +3,8 @@
 
 #include <array>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <limits>
 
 #include <fmt/format.h>
@@ -102,6 +104,11 @@ std::string FormatSizeProse(Bytes b) {
   return fmt::format("{} B", b.value);
 }
 
-double RoundTo2(double v) { return std::round(v * 100.0) / 100.0; }
+double RoundTo2(double v) {
+  // By the C library's %.2f, so that JSON and text of one figure agree on ties.
+  char text[64];
+  std::snprintf(text, sizeof text, "%.2f", v);
+  return std::strtod(text, nullptr);
+}
 
 }  // namespace expanse
