@@ -136,7 +136,13 @@ EventCollector::Verdict EventCollector::Judge(const Incoming& incoming, std::str
 
 void EventCollector::Note(const HookEvent& event) {
   const auto id = event.job_id();
-  if (!id || IsTaskKind(event.kind)) return;
+  if (!id) return;
+  if (IsTaskKind(event.kind)) {
+    const auto known = jobs_.find(std::to_string(*id));
+    if (known != jobs_.end() && event.step && event.step->oom_kills.value_or(0) > 0)
+      known->second.killed = true;
+    return;
+  }
   KnownJob& job = jobs_[std::to_string(*id)];
   if (const auto uid = event.EnvInt("SLURM_JOB_UID")) job.uid = static_cast<uid_t>(*uid);
   const bool starts = event.kind == HookKind::kProlog || event.kind == HookKind::kPrologSlurmctld;
@@ -145,6 +151,7 @@ void EventCollector::Note(const HookEvent& event) {
     job.restart_count.reset();
     job.start_time_ms.reset();
     job.sluid.clear();
+    job.killed = false;
   }
   if (const auto count = event.EnvInt("SLURM_JOB_RESTART_COUNT"))
     job.restart_count = static_cast<int32_t>(*count);
@@ -158,16 +165,17 @@ void EventCollector::Note(const HookEvent& event) {
 
 data::v1::Record EventCollector::ToRecord(const HookEvent& event) const {
   const std::string id = std::to_string(event.job_id().value_or(0));
-  std::optional<int64_t> step_floor;
-  std::optional<int64_t> job_floor;
+  const KnownJob* job = Find(id);
+  EventContext context;
+  context.job_killed = job != nullptr && job->killed;
   if (need_floor_ && event.kind != HookKind::kTaskProlog) {
-    if (!event.step_id.empty()) step_floor = need_floor_(id, event.step_id);
-    job_floor = need_floor_(id, "");
+    if (!event.step_id.empty()) context.step_need_floor = need_floor_(id, event.step_id);
+    context.job_need_floor = need_floor_(id, "");
   }
-  data::v1::Record record = FactsOfEvent(event, options_.node, step_floor, job_floor);
+  data::v1::Record record = FactsOfEvent(event, options_.node, context);
   // Task hooks are not told which attempt they belong to; the node's prolog was.
   auto* key = record.mutable_facts()->mutable_key();
-  if (const KnownJob* job = Find(id)) {
+  if (job != nullptr) {
     if (!key->has_restart_count() && job->restart_count)
       key->set_restart_count(*job->restart_count);
     if (!key->has_start_time_ms() && job->start_time_ms)
@@ -188,6 +196,40 @@ void EventCollector::ApplyCap(size_t files) {
   }
 }
 
+/// Those that become records. Of the tasks of one step, the first start and the last end say it
+/// all: the cgroup's numbers only grow.
+std::vector<EventCollector::Incoming> EventCollector::Accept(std::vector<Incoming> incoming,
+                                                             std::vector<std::string>* done) {
+  std::vector<Incoming> accepted;
+  std::map<std::string, size_t> of_step;
+  for (auto& one : incoming) {
+    std::string why;
+    const Verdict verdict = Judge(one, &why);
+    if (verdict == Verdict::kWait) continue;
+    if (verdict == Verdict::kReject) {
+      Reject(one.name, why);
+      continue;
+    }
+    Note(one.event);
+    for (const auto& note : one.event.notes)
+      log::Warning("hooks.note", {{"node", options_.node}, {"note", EscapeForTerminal(note)}});
+    done->push_back(one.name);
+    if (!IsTaskKind(one.event.kind)) {
+      accepted.push_back(std::move(one));
+      continue;
+    }
+    const std::string step = std::to_string(*one.event.job_id()) + "." + one.event.step_id + "." +
+                             std::string(HookKindName(one.event.kind));
+    const auto [it, added] = of_step.try_emplace(step, accepted.size());
+    if (added) {
+      accepted.push_back(std::move(one));
+    } else if (one.event.kind == HookKind::kTaskEpilog) {
+      accepted[it->second] = std::move(one);
+    }
+  }
+  return accepted;
+}
+
 Status EventCollector::Collect(SpoolWriter& spool) {
   EXPANSE_CHECK_OK(EnsureDirectory());
   EXPANSE_TRY(const auto names, fs_.List(options_.events_directory));
@@ -198,20 +240,9 @@ Status EventCollector::Collect(SpoolWriter& spool) {
     return {};
   }
   std::vector<std::string> done;
-  for (const auto& incoming : ReadFiles(names)) {
-    std::string why;
-    const Verdict verdict = Judge(incoming, &why);
-    if (verdict == Verdict::kWait) continue;
-    if (verdict == Verdict::kReject) {
-      Reject(incoming.name, why);
-      continue;
-    }
-    Note(incoming.event);
-    for (const auto& note : incoming.event.notes)
-      log::Warning("hooks.note", {{"node", options_.node}, {"note", EscapeForTerminal(note)}});
+  for (const auto& incoming : Accept(ReadFiles(names), &done)) {
     if (const auto sequence = spool.Append(ToRecord(incoming.event)); !sequence.ok())
       return sequence.error();
-    done.push_back(incoming.name);
   }
   SaveState();
   // Only what is in the spool may go; a crash in between sends it twice, which changes nothing.
@@ -252,7 +283,8 @@ void EventCollector::ForgetOldJobs() {
   if (forgotten > 0) jobs_changed_ = true;
 }
 
-// One job a line: id uid restart_count start_time_ms last_seen_ms ended sluid, "-" for unknown.
+// One job a line: id uid restart_count start_time_ms last_seen_ms flags sluid, "-" for unknown.
+// flags: 1 ended, 2 killed.
 void EventCollector::LoadState() {
   if (options_.state_file.empty()) return;
   const auto text = fs_.Read(options_.state_file);
@@ -268,7 +300,9 @@ void EventCollector::LoadState() {
     job.last_seen_ms = *seen;
     if (const auto count = ParseInt64(f[2])) job.restart_count = static_cast<int32_t>(*count);
     job.start_time_ms = ParseInt64(f[3]);
-    job.ended = f[5] == "1";
+    const int64_t flags = ParseInt64(f[5]).value_or(0);
+    job.ended = (flags & 1) != 0;
+    job.killed = (flags & 2) != 0;
     if (f[6] != "-") job.sluid = std::string(f[6]);
   }
 }
@@ -282,7 +316,8 @@ void EventCollector::SaveState() {
   for (const auto& [id, job] : jobs_)
     text += id + " " + std::to_string(job.uid) + " " + number(job.restart_count) + " " +
             number(job.start_time_ms) + " " + std::to_string(job.last_seen_ms) + " " +
-            (job.ended ? "1" : "0") + " " + (job.sluid.empty() ? "-" : job.sluid) + "\n";
+            std::to_string((job.ended ? 1 : 0) + (job.killed ? 2 : 0)) + " " +
+            (job.sluid.empty() ? "-" : job.sluid) + "\n";
   const Status saved = fs_.WriteAtomic(options_.state_file, text, 0600);
   if (saved.ok()) jobs_changed_ = false;
 }

@@ -28,6 +28,7 @@ struct KnownJob {
   std::string sluid;
   int64_t last_seen_ms = 0;
   bool ended = false;
+  bool killed = false;  // a process of it was killed for memory on this node
 };
 
 struct EventCollectorOptions {
@@ -77,6 +78,7 @@ class EventCollector {
   Result<Incoming> ReadFile(const std::string& name) const;
   Verdict Judge(const Incoming& incoming, std::string* why) const;
   void Note(const hook::HookEvent& event);
+  std::vector<Incoming> Accept(std::vector<Incoming> incoming, std::vector<std::string>* done);
   data::v1::Record ToRecord(const hook::HookEvent& event) const;
   void Reject(const std::string& name, const std::string& why);
   void RemoveAbandoned(const std::string& name);

@@ -25,6 +25,7 @@ PeakInput InputOf(const hook::HookCgroup& cgroup, std::optional<int64_t> floor, 
   input.usage_now = cgroup.usage;
   if (cgroup.file_lru) input.cache_now = *cgroup.file_lru + cgroup.slab_reclaimable.value_or(0);
   input.need_floor = floor;
+  input.limit = cgroup.limit;
   input.limit_hits = cgroup.limit_hits;
   input.oom_kills = cgroup.oom_kills;
   input.ended = ended;
@@ -111,10 +112,13 @@ void SetStep(const HookEvent& event, const std::string& node, std::optional<int6
 
 /// The job's own cgroup, as it was at the end of a step. After the batch step nothing of the user
 /// runs any more; after another step more may come.
-void SetJobPeaks(const HookEvent& event, std::optional<int64_t> floor, v1::Execution* execution) {
+void SetJobPeaks(const HookEvent& event, const EventContext& context, v1::Execution* execution) {
   if (!event.job) return;
   const bool ended = event.step_id == "batch" || event.kind == HookKind::kEpilog;
-  const MemoryPeak peak = MeasureMemory(InputOf(*event.job, floor, ended));
+  PeakInput input = InputOf(*event.job, context.job_need_floor, ended);
+  // On v1 the job's own cgroup counts no kills, and the step's is gone by the end of the job.
+  if (context.job_killed && input.oom_kills.value_or(0) == 0) input.oom_kills = 1;
+  const MemoryPeak peak = MeasureMemory(input);
   if (peak.enforced.has_value()) *execution->mutable_memory_peak_enforced() = peak.enforced;
   if (peak.need.has_value()) *execution->mutable_memory_need() = peak.need;
   if (event.job->cpu_ns)
@@ -158,13 +162,21 @@ MemoryPeak MeasureMemory(const PeakInput& input) {
     Set(*input.peak, false, "killed at the limit", &result.need);
     return result;
   }
-  if (input.peak) Set(*input.peak, input.ended, "read while running", &result.enforced);
+  // The kernel charges in batches of pages, so that a peak stops just below the limit.
+  const bool reached = input.limit_hits.value_or(0) > 0 ||
+                       (input.limit && input.peak && *input.peak >= *input.limit - kMiB);
+  if (input.peak && reached && !input.oom_kills) {
+    Set(*input.peak, false, "reached the limit", &result.enforced);
+  } else if (input.peak) {
+    Set(*input.peak, input.ended, "read while running", &result.enforced);
+  }
 
   std::optional<int64_t> floor = input.need_floor;
   const auto raise = [&floor](int64_t value) { floor = std::max(floor.value_or(value), value); };
   if (input.usage_now && input.cache_now)
     raise(std::max<int64_t>(0, *input.usage_now - *input.cache_now));
-  if (input.peak && input.cache_now && input.limit_hits.value_or(1) == 0)
+  // Page cache stays charged until the limit is reached; then reclaim takes it away.
+  if (input.peak && input.cache_now && !reached)
     raise(std::max<int64_t>(0, *input.peak - *input.cache_now));
   if (!floor) return result;
   if (!input.peak) {
@@ -184,8 +196,7 @@ MemoryPeak MeasureMemory(const PeakInput& input) {
 }
 
 data::v1::Record FactsOfEvent(const HookEvent& event, const std::string& node,
-                              std::optional<int64_t> step_need_floor,
-                              std::optional<int64_t> job_need_floor) {
+                              const EventContext& context) {
   data::v1::Record record;
   record.set_observed_time_ms(ToUnixMillis(event.time()));
   record.set_node(node);
@@ -204,13 +215,13 @@ data::v1::Record FactsOfEvent(const HookEvent& event, const std::string& node,
     case HookKind::kEpilogSlurmctld:
       execution->set_end_time_ms(ToUnixMillis(event.time()));
       SetExit(event, execution);
-      SetJobPeaks(event, job_need_floor, execution);
+      SetJobPeaks(event, context, execution);
       break;
     case HookKind::kTaskProlog:
     case HookKind::kTaskEpilog:
       facts->set_step_id(event.step_id);
-      SetStep(event, node, step_need_floor, execution->add_steps());
-      if (event.kind == HookKind::kTaskEpilog) SetJobPeaks(event, job_need_floor, execution);
+      SetStep(event, node, context.step_need_floor, execution->add_steps());
+      if (event.kind == HookKind::kTaskEpilog) SetJobPeaks(event, context, execution);
       break;
   }
   return record;

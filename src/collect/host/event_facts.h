@@ -22,22 +22,28 @@ struct PeakInput {
   std::optional<int64_t> cache_now;  // reclaimable now
   std::optional<int64_t> usage_now;
   std::optional<int64_t> need_floor;  // the largest sampled need
-  std::optional<int64_t> limit_hits;  // times the limit was reached
-  std::optional<int64_t> oom_kills;
-  bool ended = false;  // nothing more will be charged
+  std::optional<int64_t> limit;       // absent: none
+  std::optional<int64_t> limit_hits;  // times the limit was reached; newer v1 kernels count none
+  std::optional<int64_t> oom_kills;   // absent: not counted here (a job's cgroup on v1)
+  bool ended = false;                 // nothing more will be charged
 };
 
 /// enforced: the kernel's peak; a floor when a process was killed for memory (it wanted more) or
-/// the cgroup lives on.
+/// the cgroup lives on; also when the limit was reached and kills are not counted here.
 /// need: between the enforced peak less the cache charged now (page cache stays charged until the
 /// limit is reached, so at the peak there was no more of it) and the enforced peak. Exact when the
 /// two are within 1 % or 1 MiB; else the lower end, or the largest sampled need, as a floor.
 MemoryPeak MeasureMemory(const PeakInput& input);
 
-/// The facts of one event. need_floor: the sampler's, of the step and of the job.
+/// What the node knows beside one event.
+struct EventContext {
+  std::optional<int64_t> step_need_floor{};  // largest sampled need
+  std::optional<int64_t> job_need_floor{};
+  bool job_killed = false;  // some step of the job had a process killed for memory
+};
+/// The facts of one event.
 data::v1::Record FactsOfEvent(const hook::HookEvent& event, const std::string& node,
-                              std::optional<int64_t> step_need_floor,
-                              std::optional<int64_t> job_need_floor);
+                              const EventContext& context);
 
 /// Sets value, bound and reason.
 void SetMeasured(std::optional<double> value, bool exact, const std::string& reason,

@@ -53,6 +53,24 @@ TEST(MeasureMemory, OnceTheLimitWasReachedTheCacheAtTheEndSaysNothing) {
   EXPECT_EQ(peak.need.bound(), v1::BOUND_AT_LEAST);
 }
 
+TEST(MeasureMemory, APeakAtTheLimitIsAFloorWhereKillsAreNotCounted) {
+  // The job's cgroup on v1: no count of kills, and failcnt stays 0 on newer kernels.
+  PeakInput input;
+  input.peak = 100 * kMiB - 8 * 4096;
+  input.limit = 100 * kMiB;
+  input.limit_hits = 0;
+  input.usage_now = 5 * kMiB;
+  input.cache_now = 0;
+  input.ended = true;
+  MemoryPeak peak = MeasureMemory(input);
+  EXPECT_EQ(peak.enforced.bound(), v1::BOUND_AT_LEAST);
+  EXPECT_EQ(peak.need.value(), 5 * kMiB) << "how much was reclaimed is not known";
+  EXPECT_EQ(peak.need.bound(), v1::BOUND_AT_LEAST);
+  input.oom_kills = 0;
+  peak = MeasureMemory(input);
+  EXPECT_EQ(peak.enforced.bound(), v1::BOUND_EXACT) << "at the limit by cache, nobody was killed";
+}
+
 TEST(MeasureMemory, AKillMakesBothNumbersFloors) {
   PeakInput input;
   input.peak = 100 * kMiB;
@@ -102,7 +120,7 @@ hook::HookEvent Event(hook::HookKind kind) {
 }
 
 TEST(FactsOfEvent, APrologStartsTheRunToTheMillisecond) {
-  const auto record = FactsOfEvent(Event(hook::HookKind::kProlog), "n1", {}, {});
+  const auto record = FactsOfEvent(Event(hook::HookKind::kProlog), "n1", {});
   EXPECT_EQ(record.node(), "n1");
   const auto& facts = record.facts();
   EXPECT_EQ(facts.origin(), data::v1::FACT_ORIGIN_HOOK_PROLOG);
@@ -116,7 +134,7 @@ TEST(FactsOfEvent, APrologStartsTheRunToTheMillisecond) {
 }
 
 TEST(FactsOfEvent, AnEpilogCarriesTheExitCodeAsSlurmctldHasIt) {
-  const auto record = FactsOfEvent(Event(hook::HookKind::kEpilog), "n1", {}, {});
+  const auto record = FactsOfEvent(Event(hook::HookKind::kEpilog), "n1", {});
   EXPECT_EQ(record.facts().execution().exit_code(), 139);
   EXPECT_FALSE(record.facts().execution().has_signal());
   EXPECT_EQ(record.facts().execution().end_time_ms(), 1'796'073'456'395);
@@ -132,7 +150,7 @@ TEST(FactsOfEvent, ATaskEpilogCarriesTheStepsExactPeaksAndTheJobsAsFar) {
   event.job.emplace();
   event.job->peak = 70 * kMiB;
   event.job->cpu_ns = 2'000'000'000;
-  auto record = FactsOfEvent(event, "n1", 50 * kMiB, {});
+  auto record = FactsOfEvent(event, "n1", {.step_need_floor = 50 * kMiB});
   ASSERT_EQ(record.facts().execution().steps_size(), 1);
   const auto& step = record.facts().execution().steps(0);
   EXPECT_EQ(record.facts().step_id(), "0");
@@ -145,9 +163,19 @@ TEST(FactsOfEvent, ATaskEpilogCarriesTheStepsExactPeaksAndTheJobsAsFar) {
   EXPECT_EQ(step.nodes(0), "n1");
   EXPECT_EQ(record.facts().execution().memory_peak_enforced().bound(), v1::BOUND_AT_LEAST);
   event.step_id = "batch";
-  record = FactsOfEvent(event, "n1", {}, {});
+  record = FactsOfEvent(event, "n1", {});
   EXPECT_EQ(record.facts().execution().memory_peak_enforced().bound(), v1::BOUND_EXACT);
   EXPECT_DOUBLE_EQ(record.facts().execution().cpu_seconds().value(), 2.0);
+}
+
+TEST(FactsOfEvent, AJobWithAKilledStepHasAFloorOnly) {
+  auto event = Event(hook::HookKind::kTaskEpilog);
+  event.step_id = "batch";
+  event.job.emplace();
+  event.job->peak = 70 * kMiB;
+  const auto record = FactsOfEvent(event, "n1", {.job_killed = true});
+  EXPECT_EQ(record.facts().execution().memory_peak_enforced().bound(), v1::BOUND_AT_LEAST);
+  EXPECT_EQ(record.facts().execution().memory_need().value(), 70 * kMiB);
 }
 
 }  // namespace

@@ -210,6 +210,40 @@ TEST_F(SamplerTest, EventsAreTakenInTheOrderOfTheirTime) {
                                                         data::v1::FACT_ORIGIN_HOOK_EPILOG}));
 }
 
+TEST_F(SamplerTest, TheTasksOfAStepMakeOneRecordEach) {
+  WriteEvent("1-p", "prolog", "", kStart);
+  for (int task = 0; task < 4; ++task) {
+    WriteEvent("2-" + std::to_string(task), "task_prolog", "step=0\0"s, kStart + 10 + task, 1001);
+    WriteEvent("3-" + std::to_string(task), "task_epilog",
+               "step=0\0step.peak="s + std::to_string(1000 + task) + "\0"s, kStart + 500 + task,
+               1001);
+  }
+  Ticks(1);
+  const auto records = Records();
+  const auto starts = FactsOf(records, data::v1::FACT_ORIGIN_HOOK_TASK_PROLOG);
+  const auto ends = FactsOf(records, data::v1::FACT_ORIGIN_HOOK_TASK_EPILOG);
+  ASSERT_EQ(starts.size(), 1u);
+  ASSERT_EQ(ends.size(), 1u);
+  EXPECT_EQ(starts[0].facts().execution().steps(0).start_time_ms(), kStart + 10);
+  EXPECT_EQ(ends[0].facts().execution().steps(0).end_time_ms(), kStart + 503);
+  EXPECT_EQ(ends[0].facts().execution().steps(0).memory_peak_enforced().value(), 1003);
+  EXPECT_TRUE(stdfs::is_empty(fs_.Host("/hooks/n1/events")));
+}
+
+TEST_F(SamplerTest, AKillInOneStepMakesTheJobsPeakAFloor) {
+  WriteEvent("1-p", "prolog", "", kStart);
+  WriteEvent("2-t", "task_epilog", "step=0\0step.peak=9\0step.oom_kills=1\0"s, kStart + 1, 1001);
+  Ticks(1);
+  Start();  // also over a restart
+  WriteEvent("3-t", "task_epilog", "step=batch\0step.peak=5\0step.oom_kills=0\0job.peak=9\0"s,
+             kStart + 2, 1001);
+  Ticks(1);
+  const auto ends = FactsOf(Records(), data::v1::FACT_ORIGIN_HOOK_TASK_EPILOG);
+  ASSERT_EQ(ends.size(), 2u);
+  EXPECT_EQ(ends[1].facts().execution().memory_peak_enforced().bound(), v1::BOUND_AT_LEAST);
+  EXPECT_EQ(ends[1].facts().execution().steps(0).memory_peak_enforced().bound(), v1::BOUND_EXACT);
+}
+
 TEST_F(SamplerTest, AnEventOfSomebodyElsesJobIsRejected) {
   if (::getuid() != 0) GTEST_SKIP() << "needs root to give files away";
   WriteEvent("1-p", "prolog", "", kStart);

@@ -103,6 +103,7 @@ void SetCgroupFacts(const TrackedUnit& tracked, const std::string& node,
   input.usage_now = tracked.last.usage;
   input.cache_now = tracked.last.reclaimable;
   input.need_floor = tracked.need_peak;
+  input.limit = tracked.last.limit;
   input.limit_hits = tracked.last.limit_hits;
   input.oom_kills = tracked.last.oom_kills;
   const MemoryPeak peak = MeasureMemory(input);
