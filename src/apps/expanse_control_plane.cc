@@ -15,6 +15,7 @@ using platform::Setting;
 using platform::SettingKind;
 
 constexpr std::string_view kProgram = "expanse-control-plane";
+constexpr int64_t kMaxMissed = 1000;
 constexpr Setting kDataDir{"data-dir", "EXPANSE_CONTROL_DATA_DIR", SettingKind::kString,
                            "/var/lib/expanse/control-plane",
                            "where control.db and control-keys.json are kept"};
@@ -84,19 +85,31 @@ control_plane::Options OptionsFrom(const platform::Config& config) {
   return options;
 }
 
+Status ReadPolicy(const platform::Config& config, control_plane::Options* options) {
+  for (const char* key : {"heartbeat-interval", "offline-after", "session-lifetime",
+                          "install-token-lifetime", "degraded-after-missed"}) {
+    const bool is_count = std::string_view(key) == "degraded-after-missed";
+    const int64_t value = is_count ? config.GetInt(key) : config.GetMillis(key);
+    if (value <= 0 || (is_count && value > kMaxMissed))
+      return Error(Code::kInvalidArgument, std::string(key) + " is out of range");
+  }
+  options->heartbeat.interval = Millis(config.GetMillis("heartbeat-interval"));
+  options->heartbeat.degraded_after_missed =
+      static_cast<int>(config.GetInt("degraded-after-missed"));
+  options->heartbeat.degraded_at_least = Millis(config.GetMillis("degraded-at-least"));
+  options->heartbeat.offline_after = Millis(config.GetMillis("offline-after"));
+  options->session_lifetime = Millis(config.GetMillis("session-lifetime"));
+  options->install_token_lifetime = Millis(config.GetMillis("install-token-lifetime"));
+  return {};
+}
+
 Status Serve(const platform::Config& config) {
   platform::StopSignal stop;
   EXPANSE_CHECK_OK(ConfigureLog(config));
   EXPANSE_TRY(PlaneServerOptions server_options, ServerOptionsFrom(config, "control-plane"));
   server_options.record_received_file = config.GetString("log-received");
   control_plane::Options options = OptionsFrom(config);
-  options.heartbeat.interval = Millis(config.GetMillis("heartbeat-interval"));
-  options.heartbeat.degraded_after_missed =
-      static_cast<int>(config.GetInt("degraded-after-missed"));
-  options.heartbeat.degraded_at_least = Millis(config.GetMillis("degraded-at-least"));
-  options.heartbeat.offline_after = Millis(config.GetMillis("offline-after"));
-  options.session_lifetime = Millis(config.GetMillis("session-lifetime"));
-  options.install_token_lifetime = Millis(config.GetMillis("install-token-lifetime"));
+  EXPANSE_CHECK_OK(ReadPolicy(config, &options));
 
   platform::SystemClock clock;
   platform::SystemRandom random;

@@ -55,6 +55,7 @@ Result<UpOptions> OptionsFrom(const platform::Config& config) {
   options.organisation = config.GetString("organisation");
   options.owner_email = config.GetString("owner-email");
   options.record_received_by_control = config.GetString("log-received-control");
+  options.ready_file = config.GetString("ready-file");
   return options;
 }
 
@@ -78,8 +79,7 @@ Status Run(const platform::Config& config) {
   EXPANSE_CHECK_OK(ConfigureLog(config));
   EXPANSE_TRY(const UpOptions options, OptionsFrom(config));
   const platform::Fs fs;
-  const std::string& ready_file = config.GetString("ready-file");
-  if (!ready_file.empty()) EXPANSE_CHECK_OK(fs.Remove(ready_file));
+  const std::string& ready_file = options.ready_file;
   EXPANSE_TRY(const auto stack, UpStack::Start(options));
   EXPANSE_CHECK_OK(stack->CheckHealth());
   Tell(*stack, options);

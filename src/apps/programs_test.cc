@@ -229,6 +229,8 @@ TEST_F(ControlPlaneProgram, UsageErrorsAreTwoAndMakeNothing) {
       << "where should the key go?";
   EXPECT_EQ(Control({"--listen", "nonsense"}).exit_code, 2);
   EXPECT_EQ(Control({"--tls-key", "/k"}).exit_code, 2);
+  EXPECT_EQ(Control({"--session-lifetime", "0s", "--listen", "127.0.0.1:0"}).exit_code, 2);
+  EXPECT_EQ(Control({"--degraded-after-missed=-1", "--listen", "127.0.0.1:0"}).exit_code, 2);
   EXPECT_FALSE(fs_.Exists(dir_.path() + "/c"));
   EXPECT_EQ(Control({"--help"}).exit_code, 0);
   EXPECT_THAT(Control({"--print-config"}).out, HasSubstr("listen = 127.0.0.1:7701  # default"));

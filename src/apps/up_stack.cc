@@ -80,6 +80,7 @@ Status UpStack::Open() {
                                           "; is `expanse up` running on this data directory "
                                           "already?");
   lock_ = std::move(lock).value();
+  if (!options_.ready_file.empty()) EXPANSE_CHECK_OK(fs.Remove(options_.ready_file));
 
   // The ports come first, since every plane is told where the others are.
   EXPANSE_TRY(control_server_, Listen("control-plane", 0));

@@ -27,6 +27,7 @@ struct UpOptions {
   std::string owner_email = "owner@localhost";
   std::string console_url;
   std::string record_received_by_control;
+  std::string ready_file;  // one left by a start that was killed is removed
 };
 
 class UpStack {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <atomic>
+#include <future>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -250,6 +251,43 @@ TEST_F(SessionVerifierTest, GivesTheCallerWhatTheClaimsSay) {
   EXPECT_EQ(caller->team_ids, Claims().teams);
   for (const char* kind : {"compute", "plane"})
     EXPECT_EQ(verifier.Authenticate(Token(), kind).error().code(), Code::kUnauthenticated);
+}
+
+TEST_F(SessionVerifierTest, InventedKeysDoNotHoldUpCallersWhileTheControlPlaneHangs) {
+  std::promise<void> hang;
+  std::promise<void> hanging;
+  std::atomic<int> fetches = 0;
+  const std::string good = KeySet::ToJwks("deployment-1", {key_.public_jwk()});
+  SessionVerifier verifier(
+      Options(),
+      [&]() -> Result<std::string> {
+        if (++fetches == 2) {
+          hanging.set_value();
+          hang.get_future().wait();
+        }
+        return good;
+      },
+      clock_);
+  ASSERT_TRUE(verifier.Refresh().ok());
+  clock_.Advance(Millis(10'000));
+  const std::string token = Token();
+  const std::string invented = SignSessionToken(Claims(), NewKey()).value();
+  std::thread first([&] { EXPECT_FALSE(verifier.Verify(invented).ok()); });
+  hanging.get_future().wait();
+  std::vector<std::thread> others;
+  std::atomic<int> unavailable = 0;
+  for (int i = 0; i < 10; ++i)
+    others.emplace_back([&] {
+      const auto r = verifier.Verify(invented);
+      if (!r.ok() && r.error().code() == Code::kUnavailable) ++unavailable;
+    });
+  EXPECT_TRUE(verifier.Verify(token).ok()) << "a known key needs no fetch";
+  for (auto& t : others) t.join();
+  EXPECT_EQ(unavailable, 10);
+  EXPECT_EQ(fetches, 2);
+  hang.set_value();
+  first.join();
+  EXPECT_TRUE(verifier.Verify(token).ok());
 }
 
 TEST_F(SessionVerifierTest, ServesManyThreadsWhileKeysChange) {

@@ -10,6 +10,8 @@ namespace {
 
 constexpr Millis kFetchTimeout{5'000};
 constexpr size_t kMaxCacheBytes = 256 << 10;
+constexpr int kMaxWaiting = 2;
+constexpr Millis kMaxWait{1'000};
 
 }  // namespace
 
@@ -50,50 +52,73 @@ SessionVerifier::SessionVerifier(SessionVerifierOptions options, KeySetSource so
 SessionVerifier::~SessionVerifier() = default;
 
 std::shared_ptr<const KeySet> SessionVerifier::Keys() const {
-  const std::lock_guard lock(keys_mutex_);
+  const std::lock_guard lock(mutex_);
   return keys_;
 }
 
 Status SessionVerifier::Refresh() {
-  const std::lock_guard lock(fetch_mutex_);
-  return RefreshLocked();
+  {
+    std::unique_lock lock(mutex_);
+    fetched_.wait(lock, [this] { return !is_fetching_; });
+    is_fetching_ = true;
+    last_fetch_ = clock_.Mono();
+  }
+  return Fetch();
 }
 
-Status SessionVerifier::RefreshRateLimited(std::string_view wanted_kid) {
-  const std::lock_guard lock(fetch_mutex_);
-  if (Keys()->Find(wanted_kid) != nullptr) return {};  // fetched while this call waited
-  if (last_fetch_ && clock_.Mono() - *last_fetch_ < options_.min_fetch_interval)
-    return last_outcome_;
-  return RefreshLocked();
+Status SessionVerifier::RefreshRateLimited() {
+  {
+    std::unique_lock lock(mutex_);
+    if (is_fetching_) {
+      if (waiting_ >= kMaxWaiting)
+        return Error(Code::kUnavailable, "the keys are being fetched; try again");
+      ++waiting_;
+      const bool done = fetched_.wait_for(lock, kMaxWait, [this] { return !is_fetching_; });
+      --waiting_;
+      return done ? last_outcome_
+                  : Error(Code::kUnavailable, "the control plane takes long to answer; try again");
+    }
+    if (last_fetch_ && clock_.Mono() - *last_fetch_ < options_.min_fetch_interval)
+      return last_outcome_;
+    is_fetching_ = true;
+    last_fetch_ = clock_.Mono();
+  }
+  return Fetch();
 }
 
-Status SessionVerifier::RefreshLocked() {
-  last_fetch_ = clock_.Mono();
-  last_outcome_ = [&]() -> Status {
-    EXPANSE_TRY(const std::string text, source_());
+Status SessionVerifier::Fetch() {
+  std::string text;
+  std::shared_ptr<const KeySet> keys;
+  const Status outcome = [&]() -> Status {
+    EXPANSE_TRY(text, source_());
     EXPANSE_TRY(KeySet fetched, KeySet::FromJwks(text));
     if (fetched.size() == 0)
       return Error(Code::kUnavailable, "the control plane's key set holds no usable key");
-    {
-      const std::lock_guard lock(keys_mutex_);
-      keys_ = std::make_shared<const KeySet>(std::move(fetched));
-    }
-    if (options_.cache_file.empty()) return {};
+    keys = std::make_shared<const KeySet>(std::move(fetched));
+    return {};
+  }();
+  if (!outcome.ok()) {
+    log::Warning("sessions.key_set_not_fetched", {{"error", outcome.error().message()}});
+  } else if (!options_.cache_file.empty()) {
     const Status written = platform::Fs().WriteAtomic(options_.cache_file, text, 0600);
     if (!written.ok())
       log::Warning("sessions.key_cache_not_written",
                    {{"file", options_.cache_file}, {"error", written.error().message()}});
-    return {};
-  }();
-  if (!last_outcome_.ok())
-    log::Warning("sessions.key_set_not_fetched", {{"error", last_outcome_.error().message()}});
-  return last_outcome_;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    if (keys != nullptr) keys_ = std::move(keys);
+    last_outcome_ = outcome;
+    is_fetching_ = false;
+  }
+  fetched_.notify_all();
+  return outcome;
 }
 
 Result<SessionClaims> SessionVerifier::Verify(std::string_view token) {
   EXPANSE_TRY(const JwsHeader header, ParseJwsHeader(token));
   if (header.type == kSessionTokenType && Keys()->Find(header.kid) == nullptr) {
-    const Status fetched = RefreshRateLimited(header.kid);
+    const Status fetched = RefreshRateLimited();
     if (!fetched.ok() && Keys()->Find(header.kid) == nullptr)
       return Error(Code::kUnavailable,
                    "the token's key is not known here and the control plane could not be asked: " +

@@ -3,6 +3,7 @@
 // disk, so that a plane that restarts while the control plane is away still knows its users.
 #pragma once
 
+#include <condition_variable>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -56,18 +57,22 @@ class SessionVerifier {
 
  private:
   std::shared_ptr<const KeySet> Keys() const;
-  /// Fetches unless a fetch was made within min_fetch_interval; the outcome of the last one.
-  Status RefreshRateLimited(std::string_view wanted_kid);
-  Status RefreshLocked();
+  /// Fetches unless a fetch was begun within min_fetch_interval; the outcome of the last one. Few
+  /// callers wait for a fetch under way, and not for long: tokens with invented key ids must not
+  /// occupy a plane's threads while the control plane does not answer.
+  Status RefreshRateLimited();
+  Status Fetch();
 
   const SessionVerifierOptions options_;
   const KeySetSource source_;
   const platform::Clock& clock_;
-  mutable std::mutex keys_mutex_;
+  mutable std::mutex mutex_;  // of all below; not held during a fetch
+  std::condition_variable fetched_;
   std::shared_ptr<const KeySet> keys_;
-  std::mutex fetch_mutex_;  // taken before keys_mutex_
   std::optional<MonoTime> last_fetch_;
   Status last_outcome_;
+  bool is_fetching_ = false;
+  int waiting_ = 0;
   std::unique_ptr<platform::PeriodicTask> refresher_;  // last: stops before the rest goes
 };
 

@@ -23,6 +23,18 @@ v1::Identity IdentityOf(const auth::SessionClaims& claims) {
   return out;
 }
 
+Result<ApiKeyRow> LivingKey(storage::Transaction& tx, const auth::CredentialHasher& hasher,
+                            const std::string& text) {
+  EXPANSE_TRY(auto key, Credentials(tx).FindApiKeyByHash(hasher.Hash(text)));
+  if (!key || !hasher.Matches(text, key->hash))
+    return Error(Code::kUnauthenticated, "the API key is not known here; make one in the settings");
+  if (key->revoked_at_ms)
+    return Error(Code::kUnauthenticated, "the API key ending in " + key->hint + " was revoked at " +
+                                             FormatRfc3339(FromUnixMillis(*key->revoked_at_ms)) +
+                                             "; make a new one");
+  return std::move(*key);
+}
+
 /// The member that a key stands for in the organisation asked for.
 Result<Member> MemberOf(Members& members, const ApiKeyRow& key, const OrgId& wanted) {
   if (wanted != key.org && !key.may_switch)
@@ -53,31 +65,26 @@ Result<v1::MintSessionResponse> AuthApi::MintSession(const rpc::CallContext& /*c
   if (!auth::HasFormOf(auth::CredentialKind::kApiKey, request.api_key()))
     return Error(Code::kUnauthenticated,
                  "that is no API key: exp_user_ and 43 characters are expected");
-  const std::string hash = keys_.hasher().Hash(request.api_key());
   const WallTime now = clock_.Now();
+  // Looked up without the writer's turn: guesses must not hold up those who have a key.
+  EXPANSE_CHECK_OK(database_.Read(
+      [&](storage::Transaction& tx) { return LivingKey(tx, keys_.hasher(), request.api_key()); }));
   const auto claims = database_.Write([&](storage::Transaction& tx) -> Result<auth::SessionClaims> {
     Credentials credentials(tx);
-    EXPANSE_TRY(const auto key, credentials.FindApiKeyByHash(hash));
-    if (!key || !keys_.hasher().Matches(request.api_key(), key->hash))
-      return Error(Code::kUnauthenticated,
-                   "the API key is not known here; make one in the settings");
-    if (key->revoked_at_ms)
-      return Error(Code::kUnauthenticated,
-                   "the API key ending in " + key->hint + " was revoked at " +
-                       FormatRfc3339(FromUnixMillis(*key->revoked_at_ms)) + "; make a new one");
+    EXPANSE_TRY(const ApiKeyRow key, LivingKey(tx, keys_.hasher(), request.api_key()));
     const OrgId wanted =
-        request.organisation_id().empty() ? key->org : OrgId(request.organisation_id());
+        request.organisation_id().empty() ? key.org : OrgId(request.organisation_id());
     Members members(tx);
-    EXPANSE_TRY(const Member member, MemberOf(members, *key, wanted));
+    EXPANSE_TRY(const Member member, MemberOf(members, key, wanted));
     EXPANSE_TRY(const auto organisation, members.FindOrganisation(wanted));
     if (!organisation)
       return Error(Code::kInternal, "a member without organisation: " + wanted.str());
-    EXPANSE_CHECK_OK(credentials.TouchApiKey(key->org, key->id, ToUnixMillis(now)));
+    EXPANSE_CHECK_OK(credentials.TouchApiKey(key.org, key.id, ToUnixMillis(now)));
     EXPANSE_CHECK_OK(audit_.Append(tx, {wanted,
                                         member.user.str(),
                                         "session.minted",
                                         member.user.str(),
-                                        {{AuditDetail::kKeyHint, key->hint}}}));
+                                        {{AuditDetail::kKeyHint, key.hint}}}));
     auth::SessionClaims out;
     out.issuer = keys_.issuer();
     out.user = member.user;

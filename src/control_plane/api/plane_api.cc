@@ -125,6 +125,9 @@ Result<v1::ExchangeInstallTokenResponse> PlaneApi::ExchangeInstallToken(
     EXPANSE_TRY(identity,
                 CheckedText("scheduler_identity", request.scheduler_identity(), kMaxIdentityBytes));
   }
+  // Looked up without the writer's turn: anybody can send guesses through the data plane.
+  EXPANSE_CHECK_OK(database_.Read(
+      [&](storage::Transaction& tx) { return LivingToken(tx, org, request.install_token()); }));
   const Secret credential = auth::MintCredential(auth::CredentialKind::kCompute, random_);
   return database_.Write([&](storage::Transaction& tx) -> Result<v1::ExchangeInstallTokenResponse> {
     EXPANSE_TRY(const InstallTokenRow token, LivingToken(tx, org, request.install_token()));
