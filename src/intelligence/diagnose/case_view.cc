@@ -63,7 +63,8 @@ void NormaliseExit(CaseView& view) {
   }
   view.exit_code = code;
   const bool crash = code == 4 || code == 6 || code == 7 || code == 8 || code == 9 || code == 11;
-  if (!view.signal && crash && run.source_type() == common::v1::SOURCE_TYPE_SLURM) {
+  const bool sacct_only = run.seen_by_size() == 1 && run.seen_by(0) == "sacct";
+  if (!view.signal && crash && sacct_only) {
     view.signal = code;
     view.signal_is_guess = true;
   }
@@ -88,6 +89,8 @@ void AddRunFacts(CaseView& view) {
     if (text.empty()) text = "exit code 0";
     view.exit = ledger.Seen(source, "exit", text);
   }
+  if (view.exit == 0 && run.unknown().count("exit_code") != 0)
+    view.exit = ledger.NotSeeable(source, "exit", run.unknown().at("exit_code"));
   if (run.outcome() != common::v1::EXECUTION_OUTCOME_UNSPECIFIED)
     view.outcome =
         ledger.Seen("execution record", "outcome",
@@ -186,8 +189,17 @@ void AddTexts(CaseView& view) {
     for (const auto& hit : scan.hits) {
       const FactId fact =
           view.ledger.Seen(text.name, Position(hit.begin, hit.end, hit.line_number), hit.line);
-      view.signals.push_back({hit, fact, text.kind, stream, text.name});
+      Signal signal{hit, fact, text.kind, stream, text.name, 0};
+      if (!hit.location.line.empty())
+        signal.location = view.ledger.Seen(
+            text.name, Position(hit.location.begin, hit.location.end, hit.location.line_number),
+            hit.location.line);
+      view.signals.push_back(std::move(signal));
     }
+    if (!scan.last_line.line.empty())
+      view.last_lines.push_back(view.ledger.Seen(
+          text.name, Position(scan.last_line.begin, scan.last_line.end, scan.last_line.line_number),
+          scan.last_line.line));
     if (text.kind != TextKind::kProgram) continue;
     view.logs_seen = true;
     const auto quoted = [&](const QuotedLine& q) {
@@ -202,6 +214,10 @@ void AddTexts(CaseView& view) {
       }
     } else {
       view.logs = view.ledger.NotSeen(text.name, text.path, "any text: the stream is empty");
+    }
+    if (!scan.last_own.line.empty()) {
+      view.last_own_line = quoted(scan.last_own);
+      view.last_own_text = scan.last_own.line;
     }
     if (!scan.last_progress.line.empty()) {
       view.progress = quoted(scan.last_progress);
@@ -223,7 +239,7 @@ void AddObservations(CaseView& view) {
                         FactId fact, TextKind kind) {
     ++stream;
     for (const auto& hit : ScanLine(key + ": " + value, kind))
-      view.signals.push_back({hit, fact, kind, stream, source});
+      view.signals.push_back({hit, fact, kind, stream, source, 0});
   };
   for (const auto& o : view.in->observations) {
     const FactId fact = view.ledger.Seen(o.source, o.key, o.value);
@@ -232,13 +248,48 @@ void AddObservations(CaseView& view) {
     scan(o.source, o.key, o.value, fact, kernel ? TextKind::kKernel : TextKind::kScheduler);
   }
   const auto& run = *view.run;
-  if (view.reason != 0)
+  // sacct keeps the reason why a job once waited; only of a job that never started does it say
+  // how things stand.
+  if (view.reason != 0 && NeverStarted(view))
     scan(SchedulerSource(run), "reason", run.scheduler_reason(), view.reason, TextKind::kScheduler);
   for (const auto& node : view.in->nodes) {
     if (node.state().empty()) continue;
     view.ledger.Seen("sinfo", "node " + node.name(),
                      node.state() + (node.reason().empty() ? "" : ", reason: " + node.reason()));
   }
+}
+
+// Lines in which processes meet or wait for data: what a standstill is explained with.
+void AddLinesOfInterest(CaseView& view) {
+  constexpr size_t kMaxLines = 12;
+  const auto consider = [&](const std::string& source, std::string_view text, bool numbered) {
+    int64_t number = 0;
+    for (std::string_view line : Split(text, '\n')) {
+      ++number;
+      if (view.lines_of_interest.size() >= kMaxLines) return;
+      const std::string lower = ToLower(line.substr(0, 400));
+      for (std::string_view word :
+           {"barrier(", "all_reduce(", "allreduce", "mpi_recv", "mpi_wait", "dataloader",
+            "pin_memory", "num_workers", "augmenter", "prefetch", "data_queue"}) {
+        if (lower.find(word) == std::string::npos) continue;
+        const std::string shown = Shorten(Trim(line), kMaxQuotedLine);
+        const FactId fact =
+            view.ledger.Seen(source, numbered ? "line " + std::to_string(number) : "", shown);
+        view.lines_of_interest.emplace_back(shown, fact);
+        break;
+      }
+    }
+  };
+  for (size_t i = 0; i < view.in->observations.size(); ++i)
+    if (view.in->observations[i].key.find("stack") != std::string::npos)
+      consider(view.in->observations[i].source, view.in->observations[i].value, false);
+  for (const auto& text : view.in->texts)
+    if (text.kind == TextKind::kProgram)
+      consider(text.name, std::string_view(text.content).substr(0, 256U << 10), text.offset == 0);
+  if (view.in->bundle)
+    for (const auto& file : view.in->bundle->files())
+      consider("bundle:" + file.path(), std::string_view(file.content()).substr(0, 256U << 10),
+               true);
 }
 
 // One fact for each recorded run: how it ended and what it needed.
@@ -268,6 +319,12 @@ std::string SchedulerSource(const common::v1::Execution& run) {
     if (std::find(run.seen_by().begin(), run.seen_by().end(), name) != run.seen_by().end())
       return name;
   return "scheduler";
+}
+
+bool NeverStarted(const CaseView& view) {
+  return view.run->ending_cause() == common::v1::ENDING_CAUSE_NEVER_STARTED ||
+         view.ending == Ending::kQueued ||
+         (!view.run->has_start_time_ms() && view.elapsed_s.value_or(0) == 0);
 }
 
 bool CaseView::StateIs(std::string_view prefix) const {
@@ -304,6 +361,7 @@ CaseView BuildView(const CaseInputs& inputs) {
   AddSteps(view);
   AddTexts(view);
   AddObservations(view);
+  AddLinesOfInterest(view);
   AddSimilar(view);
   return view;
 }

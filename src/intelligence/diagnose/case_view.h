@@ -20,6 +20,7 @@ struct Signal {
   TextKind kind = TextKind::kProgram;
   int stream = 0;  // signals of one stream are ordered by hit.begin
   std::string source;
+  FactId location = 0;  // of a Python error
 };
 
 struct StepView {
@@ -59,6 +60,11 @@ struct CaseView {
   std::string last_error_text;
   FactId logs = 0;  // that logs were read, or empty, or could not be read
   bool logs_seen = false;
+  FactId last_own_line = 0;  // the last one that is not the scheduler's or the launcher's
+  std::string last_own_text;
+  /// Lines of captured sources and stacks that speak of collectives or of data loading.
+  std::vector<std::pair<std::string, FactId>> lines_of_interest;
+  std::vector<FactId> last_lines;  // of every text, also of kernel and scheduler
   FactId progress = 0;
   std::string progress_text;
   FactId success_line = 0;
@@ -69,6 +75,9 @@ struct CaseView {
   /// Value of the first observation whose key ends with `suffix`; its fact through `fact`.
   std::optional<std::string> Observed(std::string_view suffix, FactId* fact = nullptr) const;
 };
+
+/// No part of it ever ran, as far as the record tells.
+bool NeverStarted(const CaseView& view);
 
 CaseView BuildView(const CaseInputs& inputs);
 

@@ -55,12 +55,18 @@ bool IsOneOf(std::string_view name, std::initializer_list<std::string_view> name
 bool Admissible(const CaseView& view, const Candidate& c) {
   const std::string_view name = c.finding.failure_class;
   const int strength = c.finding.strength;
+  // What keeps a job from starting did not keep one that ran; a scheduler's early event is past.
+  if (IsOneOf(name,
+              {"scheduling_unsatisfiable", "invalid_job_request", "dependency_never_satisfied"}) &&
+      (view.ending == Ending::kRunning || view.ending == Ending::kSucceeded))
+    return false;
   switch (view.ending) {
     case Ending::kSucceeded:
       // The scheduler says success. A kill inside the run, or an error with which the log ends,
       // says otherwise.
       if (name == "gpu_idle_allocation") return strength >= 85;
       if (name == "host_out_of_memory" && strength >= 95) return !WorkWentOn(view, c);
+      if (name == domain::kUnattributed) return view.success_line == 0;
       return strength >= 88 && c.depth >= 3 && c.depth <= 4 && FromProgram(view, c) &&
              !WorkWentOn(view, c) && view.success_line == 0;
     case Ending::kQueued:

@@ -167,11 +167,12 @@ std::string_view PythonErrorName(std::string_view line) {
 
 // Errors that only report another process's end or a broken connection to it.
 bool IsSecondHandError(std::string_view name) {
-  static constexpr std::array<std::string_view, 10> kNames{
+  static constexpr std::array<std::string_view, 13> kNames{
       "ChildFailedError",       "CalledProcessError", "DistBackendError",
       "ConnectionResetError",   "BrokenPipeError",    "ProcessExitedException",
       "ProcessRaisedException", "EOFError",           "RayTaskError",
-      "ActorDiedError"};
+      "RayActorError",          "ActorDiedError",     "WorkerCrashedError",
+      "ActorUnavailableError"};
   return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 
@@ -191,6 +192,12 @@ int XidOf(std::string_view lower) {
   return at == start ? 0 : value;
 }
 
+// "File "train.py", line 12": where a Python error was raised.
+bool IsPythonLocation(std::string_view clean) {
+  return clean.find("File \"") != std::string_view::npos &&
+         clean.find("\", line ") != std::string_view::npos;
+}
+
 bool CountsProgress(std::string_view lower) {
   for (std::string_view pattern : {"step #", "step: #", "epoch #", "epoch: #", "epoch [#", "iter #",
                                    "iteration #", "#%|", "# % ", "progress*#", "time step"})
@@ -199,11 +206,19 @@ bool CountsProgress(std::string_view lower) {
 }
 
 bool SaysFinished(std::string_view lower) {
+  for (std::string_view denial : {"fail", "error", "not ", "abort", "cancel"})
+    if (lower.find(denial) != std::string_view::npos) return false;
   for (std::string_view pattern :
        {"finished successfully", "completed successfully", "training complete", "all done",
         "saved final", "final checkpoint", "outputs present", "job complete", "run complete",
         "normal termination", "exit status 0", "results written", "done."})
     if (lower.find(pattern) != std::string_view::npos) return true;
+  for (std::string_view word : {" done", " finished", " complete", " completed"}) {
+    const size_t at = lower.rfind(word);
+    if (at == std::string_view::npos) continue;
+    const size_t end = at + word.size();
+    if (end == lower.size() || !IsWord(lower[end])) return true;
+  }
   return false;
 }
 
@@ -306,6 +321,7 @@ class Scanner {
     QuotedLine quoted{Shorten(clean, kMaxQuotedLine), begin, end, line_number};
     auto hits = HitsOf(clean, text_.kind);
     KeepBest(hits);
+    if (IsPythonLocation(clean)) location_ = quoted;
     if (hits.empty()) {
       const std::string lower = ToLower(clean);
       if (CountsProgress(lower)) result_.last_progress = quoted;
@@ -318,14 +334,19 @@ class Scanner {
       hit.begin = begin;
       hit.end = end;
       hit.line_number = line_number;
+      hit.location = location_;
       result_.hits.push_back(std::move(hit));
     }
+    if (!StartsWithIgnoreCase(clean, "slurmstepd") && !StartsWithIgnoreCase(clean, "srun: "))
+      result_.last_own = quoted;
+    if (!hits.empty()) location_ = {};
     result_.last_line = std::move(quoted);
   }
 
   const TextSource& text_;
   ScanResult result_;
   std::string_view previous_;
+  QuotedLine location_;  // the last one since the last signal
   std::map<std::string, int> seen_;
 };
 

@@ -14,6 +14,13 @@
 
 namespace expanse::intelligence::diagnose {
 
+struct QuotedLine {
+  std::string line;
+  int64_t begin = 0;
+  int64_t end = 0;
+  int64_t line_number = 0;
+};
+
 struct SignalHit {
   std::string_view failure_class;
   int strength = 0;
@@ -22,18 +29,13 @@ struct SignalHit {
   int64_t end = 0;
   int64_t line_number = 0;  // from 1; 0 when the text is a tail of a longer file
   int xid = 0;              // of an NVIDIA XID line
-};
-
-struct QuotedLine {
-  std::string line;
-  int64_t begin = 0;
-  int64_t end = 0;
-  int64_t line_number = 0;
+  QuotedLine location;      // of a Python error: the innermost frame printed before it
 };
 
 struct ScanResult {
   std::vector<SignalHit> hits;  // in order of the text; repeats of one rule are thinned out
   QuotedLine last_line;         // last line that is not blank; empty for a blank text
+  QuotedLine last_own;          // the same, without lines of scheduler and launcher
   QuotedLine last_progress;     // last line that counts steps, epochs or percent
   QuotedLine last_success;      // last line that says the work was finished
   int64_t lines = 0;

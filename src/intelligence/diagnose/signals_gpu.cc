@@ -9,12 +9,14 @@ namespace expanse::intelligence::diagnose {
 namespace {
 
 constexpr SignalRule kRules[] = {
-    {"gpu_out_of_memory", "cuda out of memory", 96},
+    {"gpu_out_of_memory", "cuda out of memory", 96, kAnyText, "more than 1eb"},
+    // A size that overflowed: the request is nonsense, not the memory too small.
+    {"gpu_out_of_memory", "out of memory*more than 1eb", 64},
     {"gpu_out_of_memory", "hip out of memory", 96},
     {"gpu_out_of_memory", "mps backend out of memory", 94},
     {"gpu_out_of_memory", "xpu out of memory", 94},
-    {"gpu_out_of_memory", "torch.cuda.outofmemoryerror", 96},
-    {"gpu_out_of_memory", "torch.outofmemoryerror", 94},
+    {"gpu_out_of_memory", "torch.cuda.outofmemoryerror", 96, kAnyText, "more than 1eb"},
+    {"gpu_out_of_memory", "torch.outofmemoryerror", 94, kAnyText, "more than 1eb"},
     {"gpu_out_of_memory", "cuda error: out of memory", 96},
     {"gpu_out_of_memory", "cuda error *out of memory", 93},
     {"gpu_out_of_memory", "cuda failure *out of memory", 95},
@@ -120,7 +122,7 @@ constexpr SignalRule kRules[] = {
     {"gpu_not_visible", "no gpu found", 80},
     {"gpu_idle_allocation", "cancel* idle gpu", 92},
     {"gpu_idle_allocation", "cancel* gpu utilization", 92},
-    {"gpu_idle_allocation", "gpus * idle for", 86},
+    {"gpu_idle_allocation", "gpu* idle for", 86},
     {"gpu_idle_allocation", "0% gpu utilization", 84},
     {"training_diverged", "minimum loss scale reached", 95},
     {"training_diverged", "loss is probably exploding", 94},

@@ -24,6 +24,7 @@ constexpr SignalRule kRules[] = {
     {"host_out_of_memory", "term_memlimit", 94},
     {"host_out_of_memory", "killed by yarn for exceeding memory limits", 92},
     {"host_out_of_memory", "killed due to the node running low on memory", 93},
+    {"host_out_of_memory", "due to memory pressure", 92},
     {"host_out_of_memory", "ray.exceptions.outofmemoryerror", 93},
     {"host_out_of_memory", "worker exceeded * memory budget", 91},
     {"host_out_of_memory", "memory budget. restarting", 91},

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/strings.h"
+#include "domain/failure_class.h"
 #include "intelligence/diagnose/runbooks/runbook.h"
 
 namespace expanse::intelligence::diagnose {
@@ -190,9 +191,10 @@ std::optional<Finding> HostOutOfMemory(const CaseView& view, const Runbook& runb
   const Signal* device = view.Best("gpu_out_of_memory");
   Claim why;
   why.facts = proof.facts;
+  if (proof.killed && view.exit != 0) why.facts.push_back(view.exit);
   if (!proof.killed && proof.signal != nullptr) {
     why = Quote(*proof.signal);
-    why.text += ": " + DefinitionOf("host_out_of_memory") + ".";
+    why.text += ": a request for host memory was refused.";
   } else if (device == nullptr) {
     why.text =
         "terminal status or logs report a host out-of-memory kill with no device-memory signal.";
@@ -207,7 +209,8 @@ std::optional<Finding> HostOutOfMemory(const CaseView& view, const Runbook& runb
     f.why.back().facts.push_back(quote.facts[0]);
   }
   for (const auto& s : view.signals)
-    if (s.hit.failure_class == "unknown_kill" && f.why.back().facts.size() < 8)
+    if ((s.hit.failure_class == "unknown_kill" || s.hit.failure_class == domain::kUnattributed) &&
+        f.why.back().facts.size() < 8)
       f.why.back().facts.push_back(s.fact);
   (void)runbook;
   return f;

@@ -11,6 +11,27 @@ std::optional<Finding> JobPreempted(const CaseView& view, const Runbook& runbook
   const bool state =
       view.StateIs("PREEMPTED") || view.run->ending_cause() == common::v1::ENDING_CAUSE_PREEMPTED;
   auto f = PatternFinding(view, runbook);
+  // A node that its provider may take back, and that went away: it was taken back.
+  const Signal* node = view.Best("node_failure");
+  for (size_t i = 0; i < view.in->observations.size() && !f && node != nullptr; ++i) {
+    const auto& o = view.in->observations[i];
+    const std::string text = ToLower(o.key + "=" + o.value);
+    if (text.find("preemptible") == std::string::npos && text.find("spot") == std::string::npos)
+      continue;
+    f = Finding{};
+    f->failure_class = runbook.failure_class;
+    f->strength = 90;
+    f->what.push_back(Opening(view));
+    Claim why = Quote(*node);
+    why.text += " and the node is one that its provider may take back (" + Shorten(o.key, 60) +
+                " = " + Shorten(o.value, 100) + "): " + DefinitionOf(runbook.failure_class) + ".";
+    why.facts.push_back(view.observations[i]);
+    for (const auto& s : view.signals)
+      if (s.hit.failure_class == "node_failure" ||
+          s.hit.failure_class == "pod_evicted_node_pressure")
+        why.facts.push_back(s.fact);
+    f->why.push_back(std::move(why));
+  }
   if (!state) return f;
   if (!f) {
     f = Finding{};

@@ -8,12 +8,6 @@
 namespace expanse::intelligence::diagnose {
 namespace {
 
-bool NeverStarted(const CaseView& view) {
-  return view.run->ending_cause() == common::v1::ENDING_CAUSE_NEVER_STARTED ||
-         view.ending == Ending::kQueued ||
-         (!view.run->has_start_time_ms() && view.elapsed_s.value_or(0) == 0);
-}
-
 Claim NotStarted(const CaseView& view) {
   Claim claim{view.ending == Ending::kQueued ? "the execution is queued and has not started"
                                              : "the execution ended without having started",
@@ -47,8 +41,10 @@ std::optional<Finding> LaunchFailure(const CaseView& view, const Runbook& runboo
 std::optional<Finding> DependencyNeverSatisfied(const CaseView& view, const Runbook& runbook) {
   auto f = PatternFinding(view, runbook);
   const bool waits = StartsWithIgnoreCase(view.run->scheduler_reason(), "Dependency");
-  // Removed while it waited for a dependency, and by no user: the scheduler's kill_invalid_depend.
+  // Removed while it waited for a dependency, and not by its owner: most likely the scheduler's
+  // kill_invalid_depend; an administrator's cancel looks the same.
   const bool removed = waits && NeverStarted(view) && view.run->scheduler_state() == "CANCELLED" &&
+                       view.run->outcome() != common::v1::EXECUTION_OUTCOME_CANCELLED &&
                        view.run->ending_cause() != common::v1::ENDING_CAUSE_USER_CANCEL &&
                        view.run->ending_cause() != common::v1::ENDING_CAUSE_ADMIN_CANCEL;
   if (!f && !removed) return std::nullopt;
@@ -56,10 +52,11 @@ std::optional<Finding> DependencyNeverSatisfied(const CaseView& view, const Runb
   if (!f) {
     f = Finding{};
     f->failure_class = runbook.failure_class;
-    f->strength = 84;
-    f->why.push_back({"it was removed while it waited for a dependency, and no user removed it: " +
-                          DefinitionOf(runbook.failure_class) + ".",
-                      FactList({view.reason, view.state})});
+    f->strength = 66;
+    f->why.push_back(
+        {"it was removed while it waited for a dependency, and not by its own user; a "
+         "scheduler removes jobs whose dependency can no longer be met.",
+         FactList({view.reason, view.state})});
     f->missing.push_back("the dependency itself and how the other job ended");
   }
   f->what = {NotStarted(view)};

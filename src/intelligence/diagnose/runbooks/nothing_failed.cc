@@ -29,8 +29,11 @@ Finding NothingFailed(const CaseView& view) {
   f.strength = 90;
   if (view.ending == Ending::kQueued || view.ending == Ending::kRunning) {
     f.what.push_back(Unfinished(view));
-    f.why.push_back(
-        {"it has not ended, and the evidence so far shows no failure.", FactList({view.state})});
+    Claim why{"it has not ended, and the evidence so far shows no failure.",
+              FactList({view.state})};
+    for (FactId id : view.last_lines)
+      if (why.facts.size() < 5) why.facts.push_back(id);
+    f.why.push_back(std::move(why));
     return f;
   }
   const bool requeued =
@@ -60,6 +63,9 @@ Finding NothingFailed(const CaseView& view) {
     why.facts.push_back(view.success_line);
   }
   why.text += ".";
+  // What the run and its surroundings said last is what a reader would look at.
+  for (FactId id : view.last_lines)
+    if (why.facts.size() < 6) why.facts.push_back(id);
   f.why.push_back(std::move(why));
   for (const auto& s : view.steps)
     if (s.step->exit_code() != 0 && s.exit != 0)

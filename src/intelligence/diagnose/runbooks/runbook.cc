@@ -19,24 +19,24 @@ constexpr Runbook kRunbooks[] = {
     {"unknown_kill", 1, UnknownKill},
     {"gpu_out_of_memory", 4, GpuOutOfMemory},
     {"gpu_kv_cache_insufficient", 4, nullptr},
-    {"gpu_fallen_off_bus", 5, nullptr},
-    {"gpu_memory_ecc_error", 5, nullptr},
-    {"gpu_nvlink_error", 5, nullptr},
-    {"gpu_driver_firmware_fault", 5, nullptr},
+    {"gpu_fallen_off_bus", 6, nullptr},
+    {"gpu_memory_ecc_error", 6, nullptr},
+    {"gpu_nvlink_error", 6, nullptr},
+    {"gpu_driver_firmware_fault", 6, nullptr},
     {"gpu_illegal_access", 3, nullptr},
     {"cuda_device_assert", 4, nullptr},
     {"gpu_fabric_not_ready", 5, nullptr, "fabric"},
     {"gpu_driver_toolkit_mismatch", 4, nullptr, "driver"},
     {"gpu_arch_unsupported", 4, nullptr, "model"},
     {"gpu_not_visible", 4, nullptr, "devices|dev_nvidia"},
-    {"gpu_idle_allocation", 5, GpuIdleAllocation, "processes_in_cgroup|policy"},
+    {"gpu_idle_allocation", 6, GpuIdleAllocation, "processes_in_cgroup|policy"},
     {"nccl_timeout", 2, nullptr},
     {"nccl_network_error", 2, nullptr},
     {"mpi_transport_error", 2, nullptr},
     {"mpi_launch_error", 4, nullptr},
     {"port_conflict", 4, nullptr, "port"},
-    {"job_hang", 2, JobHang, "stack"},
-    {"data_loader_stalled", 3, nullptr, "stack"},
+    {"job_hang", 3, JobHang, "stack"},
+    {"data_loader_stalled", 3, DataLoaderStalled, "stack"},
     {"segmentation_fault", 3, CrashSignal, "stack_kb"},
     {"illegal_instruction", 3, CrashSignal, "cpu_flags|cpu_model"},
     {"floating_point_exception", 3, CrashSignal},
@@ -44,7 +44,7 @@ constexpr Runbook kRunbooks[] = {
     {domain::kUnattributed, 0, TaskFailureUnattributed},
     {"walltime_exceeded", 1, WalltimeExceeded},
     {"requeued_near_time_limit", 5, RequeuedNearTimeLimit},
-    {"job_preempted", 5, JobPreempted},
+    {"job_preempted", 6, JobPreempted},
     {"node_failure", 5, NodeFailure, "node_reason|node_state|boot"},
     {"job_cancelled", 4, JobCancelled, "DesiredStatus"},
     {"pod_evicted_node_pressure", 5, nullptr},
@@ -169,6 +169,9 @@ std::optional<Finding> PatternFinding(const CaseView& view, const Runbook& runbo
     if (f.strength >= 60) f.strength = std::min(f.strength + 2, 98);
   }
   f.why.push_back(std::move(why));
+  if (best->location != 0)
+    f.why.push_back({"It was raised at " + view.ledger.Get(best->location).value() + ".",
+                     {best->location, best->fact}});
   AddRelated(view, runbook, f);
   return f;
 }

@@ -28,8 +28,9 @@ struct Finding {
 struct Runbook {
   std::string_view failure_class;
   /// What lies deeper explains what lies higher: a full disk explains a Python error, not the
-  /// reverse. 6 nothing started, 5 the ground under the run (node, GPU, priority), 4 resources,
-  /// environment, storage, 3 crashes of a process, 2 communication, 1 generic endings, 0 no cause.
+  /// reverse. 6 nothing started or hardware, 5 the ground under the run (node, priority), 4
+  /// resources, environment, storage, 3 crashes of a process, 2 communication, 1 generic endings, 0
+  /// no cause.
   int depth;
   std::optional<Finding> (*run)(const CaseView&, const Runbook&);  // null: PatternFinding
   /// Observations that belong into the answer of this class: `|` separated parts of keys.
@@ -67,6 +68,7 @@ std::optional<Finding> GpuOutOfMemory(const CaseView&, const Runbook&);
 std::optional<Finding> GpuIdleAllocation(const CaseView&, const Runbook&);
 std::optional<Finding> WalltimeExceeded(const CaseView&, const Runbook&);
 std::optional<Finding> JobHang(const CaseView&, const Runbook&);
+std::optional<Finding> DataLoaderStalled(const CaseView&, const Runbook&);
 std::optional<Finding> JobCancelled(const CaseView&, const Runbook&);
 std::optional<Finding> NodeFailure(const CaseView&, const Runbook&);
 std::optional<Finding> JobPreempted(const CaseView&, const Runbook&);

@@ -84,7 +84,7 @@ std::optional<Finding> EnvironmentActivation(const CaseView& view, const Runbook
   if (!python || name.empty() || python->find(name) != std::string::npos) return std::nullopt;
   Finding out;
   out.failure_class = runbook.failure_class;
-  out.strength = 90;
+  out.strength = 95;
   out.stream = module->stream;
   out.at = module->hit.begin;
   out.what.push_back(Opening(view));

@@ -8,7 +8,10 @@
 namespace expanse::intelligence::diagnose {
 
 std::optional<Finding> TaskFailureUnattributed(const CaseView& view, const Runbook& runbook) {
-  if (view.ending != Ending::kFailed && view.ending != Ending::kUnknown) return std::nullopt;
+  const Signal* told = view.Best(runbook.failure_class);
+  const bool told_of_failure = told != nullptr && told->hit.strength >= 45;
+  if (view.ending != Ending::kFailed && view.ending != Ending::kUnknown && !told_of_failure)
+    return std::nullopt;
   Finding f;
   f.failure_class = runbook.failure_class;
   f.strength = 40;

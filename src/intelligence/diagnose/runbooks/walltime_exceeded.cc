@@ -68,44 +68,4 @@ std::optional<Finding> WalltimeExceeded(const CaseView& view, const Runbook& run
   return f;
 }
 
-std::optional<Finding> JobHang(const CaseView& view, const Runbook& runbook) {
-  auto f = PatternFinding(view, runbook);
-  // Ranks that wait for each other: some devices busy-wait at 100 %, others do nothing, no error.
-  const bool timed_out =
-      view.StateIs("TIMEOUT") || view.run->outcome() == common::v1::EXECUTION_OUTCOME_TIMEOUT;
-  if (!timed_out && view.ending != Ending::kRunning && view.ending != Ending::kCancelled) return f;
-  double least = 101;
-  double most = -1;
-  FactId least_fact = 0;
-  FactId most_fact = 0;
-  for (size_t i = 0; i < view.in->observations.size(); ++i) {
-    const auto& o = view.in->observations[i];
-    if (o.key.find("util_pct") == std::string::npos) continue;
-    const double value = std::strtod(o.value.c_str(), nullptr);
-    if (value < least) {
-      least = value;
-      least_fact = view.observations[i];
-    }
-    if (value > most) {
-      most = value;
-      most_fact = view.observations[i];
-    }
-  }
-  if (most < 95 || least > 5 || view.progress != 0) return f;
-  Finding out;
-  out.failure_class = runbook.failure_class;
-  out.strength = 82;
-  out.what.push_back(Opening(view));
-  out.why.push_back(
-      {"one device was busy all the time while another did nothing, and no error was "
-       "reported: " +
-           DefinitionOf(runbook.failure_class) + ".",
-       FactList({most_fact, least_fact})});
-  if (view.last_error_line != 0)
-    out.why.push_back(
-        {"The last line of the log is \"" + view.last_error_text + "\".", {view.last_error_line}});
-  out.missing.push_back("stack samples of the ranks, which would show where each one waits");
-  return out;
-}
-
 }  // namespace expanse::intelligence::diagnose
