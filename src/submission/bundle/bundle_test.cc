@@ -75,6 +75,14 @@ TEST_F(BundleTest, FollowsSourcedScriptsProgramsAndVariables) {
   EXPECT_EQ(bundle.unknown.count("$NOWHERE/x.py"), 1u);
 }
 
+TEST_F(BundleTest, LoopsOverKnownWordsNameEachFile) {
+  for (const auto* name : {"simulate.py", "filter.py", "x.py"}) Write(name, "");
+  const auto bundle = Collect(
+      "#!/bin/bash\nfor step in simulate filter; do\n  python3 $step.py\ndone\n"
+      "for f in *.txt; do python $f.py; done\n");
+  EXPECT_THAT(Paths(bundle), ElementsAre("job.sh", "filter.py", "simulate.py"));
+}
+
 TEST_F(BundleTest, WhatTheScriptBuildsIsNoSource) {
   Write("heat.c", "#include <stdio.h>\n#include \"grid.h\"\n");
   Write("grid.h", "");

@@ -12,7 +12,12 @@ namespace {
 constexpr size_t kMostCommands = 20'000;
 constexpr size_t kMostVariables = 200;
 constexpr size_t kMostValueBytes = 4096;
+constexpr size_t kMostWordBytes = 16 << 10;  // after variables were filled in
 constexpr int kMostNesting = 200;
+constexpr size_t kMostAlternatives = 64;
+// Stand for a loop's variable inside a word until the word is complete; no script holds them.
+constexpr char kLoopBegin = '\x01';
+constexpr char kLoopEnd = '\x02';
 
 bool IsNameChar(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
@@ -150,6 +155,7 @@ class Parser {
         word.literal = false;
         SkipTo('`');
       } else {
+        if (c == kLoopBegin || c == kLoopEnd) word.literal = false;
         if (!in_double && (c == '*' || c == '?' || c == '[')) word.literal = false;
         if (c == '~' && word.text.empty() && at_ == word.begin) {
           Tilde(&word);
@@ -160,9 +166,33 @@ class Parser {
       }
     }
     word.end = at_;
+    if (word.literal && word.text.find(kLoopBegin) != std::string::npos) ExpandLoop(&word);
     if (!word.literal) word.text = std::string(text_.substr(word.begin, word.end - word.begin));
     if (words_.empty()) command_line_ = first_line;
     words_.push_back(std::move(word));
+  }
+
+  /// One text for each value of the loop's variable; two loops' variables in one word are too many.
+  void ExpandLoop(ShellWord* word) {
+    const size_t begin = word->text.find(kLoopBegin);
+    const size_t end = word->text.find(kLoopEnd);
+    const std::string marker = word->text.substr(begin, end + 1 - begin);
+    const auto& values = loops_[marker.substr(1, marker.size() - 2)];
+    for (const auto& value : values) {
+      std::string text = word->text;
+      for (size_t at = 0; (at = text.find(marker, at)) != std::string::npos; at += value.size()) {
+        text.replace(at, marker.size(), value);
+        if (text.size() > kMostWordBytes) break;
+      }
+      if (text.find(kLoopBegin) != std::string::npos) word->literal = false;
+      word->alternatives.push_back(std::move(text));
+    }
+    if (!word->literal || word->alternatives.empty()) {
+      word->literal = false;
+      word->alternatives.clear();
+      return;
+    }
+    word->text = word->alternatives.front();
   }
 
   void Escape(ShellWord* word, bool in_double) {
@@ -261,7 +291,11 @@ class Parser {
 
   void Substitute(ShellWord* word, const std::string& name, const std::string* fallback) {
     const auto found = variables_.find(name);
-    if (found != variables_.end()) {
+    if (word->text.size() > kMostWordBytes) {
+      word->literal = false;
+    } else if (loops_.count(name) != 0) {
+      word->text += kLoopBegin + name + kLoopEnd;
+    } else if (found != variables_.end()) {
       word->text += found->second;
     } else if (fallback != nullptr && unknown_.count(name) == 0) {
       word->text += *fallback;
@@ -300,13 +334,36 @@ class Parser {
 
   void Assign(const ShellWord& word, std::string_view raw, size_t equals) {
     const std::string name(raw.substr(0, equals));
-    if (!word.literal || word.text.size() > kMostValueBytes ||
+    loops_.erase(name);
+    if (!word.literal || !word.alternatives.empty() || word.text.size() > kMostValueBytes ||
         (variables_.size() >= kMostVariables && variables_.count(name) == 0)) {
       variables_.erase(name);
       unknown_.insert({name, true});
       return;
     }
     variables_[name] = word.text.substr(std::min(word.text.size(), equals + 1));
+  }
+
+  /// "for NAME in WORD...": the values are known when every word is.
+  void StartLoop(const std::vector<ShellWord>& words, size_t at) {
+    if (at >= words.size()) return;
+    const std::string& name = words[at].text;
+    variables_.erase(name);
+    loops_.erase(name);
+    unknown_.insert({name, true});
+    if (at + 2 >= words.size() || words[at + 1].text != "in" ||
+        words.size() - at - 2 > kMostAlternatives || loops_.size() >= kMostVariables) {
+      return;
+    }
+    std::vector<std::string> values;
+    for (size_t i = at + 2; i < words.size(); ++i) {
+      if (!words[i].literal || !words[i].alternatives.empty() ||
+          words[i].text.size() > kMostValueBytes) {
+        return;
+      }
+      values.push_back(words[i].text);
+    }
+    loops_[name] = std::move(values);
   }
 
   void Finish() {
@@ -316,10 +373,7 @@ class Parser {
     size_t first = 0;
     while (first < words.size() && words[first].literal && IsKeyword(words[first].text)) ++first;
     if (first < words.size() && (words[first].text == "for" || words[first].text == "select")) {
-      if (first + 1 < words.size()) {
-        variables_.erase(words[first + 1].text);
-        unknown_.insert({words[first + 1].text, true});
-      }
+      StartLoop(words, first + 1);
       return;
     }
     const auto raw = [this](const ShellWord& w) { return text_.substr(w.begin, w.end - w.begin); };
@@ -344,7 +398,8 @@ class Parser {
 
   std::string_view text_;
   std::map<std::string, std::string> variables_;
-  std::map<std::string, bool> unknown_;  // set to what only a running shell knows
+  std::map<std::string, bool> unknown_;                    // set to what only a running shell knows
+  std::map<std::string, std::vector<std::string>> loops_;  // values of a loop's variable
   size_t at_ = 0;
   int line_ = 1;
   int command_line_ = 1;

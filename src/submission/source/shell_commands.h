@@ -15,6 +15,9 @@ enum class ShellWordRole { kArgument, kOutput, kInput };
 
 struct ShellWord {
   std::string text;  // unquoted and expanded; the raw text when not literal
+  /// All texts that the word has in turn, when it holds the variable of a loop over known words;
+  /// text is the first of them.
+  std::vector<std::string> alternatives;
   bool literal = true;
   ShellWordRole role = ShellWordRole::kArgument;  // kOutput: target of > or >>
   size_t begin = 0;                               // raw bytes in the script

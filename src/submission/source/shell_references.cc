@@ -81,7 +81,7 @@ class Collector {
         directories_.pop_back();
       while (static_cast<int>(directories_.size()) < command.depth + 1 && directories_.size() < 64)
         directories_.push_back(directories_.back());
-      ReadCommand(command);
+      ReadTurns(command);
     }
     const auto path = script_.variables.find("PYTHONPATH");
     if (path != script_.variables.end())
@@ -117,6 +117,22 @@ class Collector {
     const std::string path = Resolve(word);
     if (path.empty() || IsSystemPath(path)) return;
     out_.files.push_back({path, kind, language});
+  }
+
+  /// Once for each turn of the loop that a word depends on.
+  void ReadTurns(const ShellCommand& command) {
+    size_t turns = 1;
+    for (const auto& word : command.words) turns = std::max(turns, word.alternatives.size());
+    if (turns == 1) {
+      ReadCommand(command);
+      return;
+    }
+    ShellCommand turn = command;
+    for (size_t i = 0; i < turns; ++i) {
+      for (auto& word : turn.words)
+        if (!word.alternatives.empty()) word.text = word.alternatives[i % word.alternatives.size()];
+      ReadCommand(turn);
+    }
   }
 
   void ReadCommand(const ShellCommand& command) {
