@@ -15,6 +15,7 @@
 #include "platform/config/config.h"
 #include "platform/fs/fs.h"
 #include "platform/net/http_client.h"
+#include "platform/process/process.h"
 #include "rpc/channel.h"
 
 namespace {
@@ -54,6 +55,11 @@ int main(int argc, char** argv) {
   const platform::SystemClock clock;
   // Made at the first call: `expanse version` pays for no network library.
   std::unique_ptr<platform::HttpClient> http;
+  const auto http_client = [&http]() -> platform::HttpClient& {
+    if (!http) http = platform::NewCurlHttpClient();
+    return *http;
+  };
+  platform::SystemProcessRunner processes;
   expanse::cli::Context context{
       .terminal = *terminal,
       .fs = fs,
@@ -62,12 +68,15 @@ int main(int argc, char** argv) {
       .working_directory = WorkingDirectory(),
       .user_name = UserName(),
       .program_directory = ProgramDirectory(),
-      .open_channel = [&http](const std::string& url) -> std::unique_ptr<expanse::rpc::Channel> {
-        if (!http) http = platform::NewCurlHttpClient();
-        return std::make_unique<expanse::rpc::HttpChannel>(*http, url);
+      .open_channel =
+          [&http_client](const std::string& url) -> std::unique_ptr<expanse::rpc::Channel> {
+        return std::make_unique<expanse::rpc::HttpChannel>(http_client(), url);
       },
       .sleep = [](expanse::Millis time) { std::this_thread::sleep_for(time); },
       .exec = Become,
+      .effective_uid = geteuid(),
+      .processes = &processes,
+      .http_client = http_client,
   };
   const std::vector<std::string> words(argv + 1, argv + argc);
   return expanse::cli::Run(context, words);

@@ -13,10 +13,24 @@ namespace expanse::cli {
 namespace {
 
 constexpr std::array kCommands{
-    &kLogin,       &kStatus,       &kRefresh,  &kComputeRegister,
-    &kComputeList, &kExecutions,   &kMetrics,  &kAnalyse,
-    &kAnalyseDiff, &kAnalyseApply, &kDiagnose, &kUp,
-    &kCompletion,  &kMan,          &kVersion,  &kHelp,
+    &kLogin,
+    &kStatus,
+    &kRefresh,
+    &kComputeRegister,
+    &kComputeList,
+    &kComputeInstall,
+    &kComputeUninstall,
+    &kExecutions,
+    &kMetrics,
+    &kAnalyse,
+    &kAnalyseDiff,
+    &kAnalyseApply,
+    &kDiagnose,
+    &kUp,
+    &kCompletion,
+    &kMan,
+    &kVersion,
+    &kHelp,
 };
 
 bool AsksForHelp(std::span<const std::string> words) {

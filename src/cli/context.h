@@ -9,11 +9,16 @@
 #include <string_view>
 #include <vector>
 
+#include <sys/types.h>
+
 #include "base/result.h"
 #include "base/time.h"
 #include "cli/terminal.h"
+#include "install/installer.h"
 #include "platform/clock/clock.h"
 #include "platform/fs/fs.h"
+#include "platform/net/http_client.h"
+#include "platform/process/process.h"
 #include "rpc/channel.h"
 
 namespace expanse::cli {
@@ -32,6 +37,15 @@ struct Context {
   std::function<void(Millis)> sleep;
   /// Becomes another program (execv). Returns only when that failed.
   std::function<Error(const std::string& program, const std::vector<std::string>& words)> exec;
+
+  // What the installer works with.
+  uid_t effective_uid = 0;
+  platform::ProcessRunner* processes = nullptr;
+  std::function<platform::HttpClient&()> http_client = nullptr;
+  std::function<Result<install::InstallReport>(const install::InstallOptions&, install::Machine&)>
+      install = install::Install;
+  std::function<Status(const install::UninstallOptions&, install::Machine&)> uninstall =
+      install::Uninstall;
 
   /// The variable's value, empty when unset.
   std::string Environment(const std::string& name) const {

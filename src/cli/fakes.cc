@@ -282,8 +282,31 @@ FakeMachine::FakeMachine()
                     exec_words = words;
                     exec_words.insert(exec_words.begin(), program);
                     return Error(Code::kInternal, "the fake does not become another program");
-                  }} {
+                  },
+              .processes = &processes,
+              .install = [this](const install::InstallOptions& options,
+                                install::Machine& target) { return Install(options, target); },
+              .uninstall = [this](const install::UninstallOptions& options,
+                                  install::Machine&) -> Status {
+                uninstalled = options;
+                return {};
+              }} {
   EXPECT_TRUE(fs.MakeDirs("/home/ada/work").ok());
+}
+
+Result<install::InstallReport> FakeMachine::Install(const install::InstallOptions& options,
+                                                    install::Machine& target) {
+  installed = options;
+  if (options.role == install::Role::kController && !options.reinstall) {
+    EXPANSE_TRY(install_token, target.install_token());
+  }
+  target.print("plan: nothing, this is a fake");
+  install::InstallReport report;
+  report.compute_id = "01939000-0000-7000-8000-0000000000c1";
+  report.compute_name = "hpc-01";
+  report.organisation = "Analytical Engines";
+  report.config_path = "/var/lib/slurm/.expanse/config.json";
+  return report;
 }
 
 int FakeMachine::Run(std::vector<std::string> words) { return cli::Run(context, words); }

@@ -167,8 +167,16 @@ class FakeMachine {
   FakeTerminal terminal;
   FakePlanes planes;
   std::vector<std::string> exec_words;
+  platform::RecordedProcessRunner processes;
+  install::InstallOptions installed;
+  install::UninstallOptions uninstalled;
+  Secret install_token;  // that the fake installer was given
   int sleeps = 0;
   Context context;
+
+ private:
+  Result<install::InstallReport> Install(const install::InstallOptions& options,
+                                         install::Machine& target);
 };
 
 /// The bytes of src/cli/testdata/<name>.

@@ -10,6 +10,14 @@ namespace {
 
 Error Usage(std::string message) { return Error(Code::kInvalidArgument, std::move(message)); }
 
+/// A word of the command line in a message. Keys and tokens of ours never get there: a person who
+/// typed one in the wrong place did not mean to have it in a terminal log.
+std::string Shown(std::string_view word) {
+  for (const std::string_view prefix : {"exp_user_", "exp_install_", "exp_compute_", "exp_plane_"})
+    if (word.find(prefix) != std::string_view::npos) return std::string(prefix) + "...";
+  return EscapeForTerminal(word);
+}
+
 const Flag* FindFlag(std::span<const Flag> table, std::string_view name) {
   for (const auto& flag : table)
     if (flag.name == name || (!flag.alias.empty() && flag.alias == name)) return &flag;
@@ -23,12 +31,12 @@ Error UnknownFlag(std::span<const Flag> table, std::string_view name) {
     if (!flag.alias.empty()) names.emplace_back(flag.alias);
   }
   const auto nearest = NearestName(name, names);
-  return Usage(fmt::format("unknown flag {}{}", EscapeForTerminal(name),
+  return Usage(fmt::format("unknown flag {}{}", Shown(name),
                            nearest ? ", did you mean " + *nearest + "?" : ""));
 }
 
 Error BadValue(const Flag& flag, std::string_view value, std::string_view why) {
-  return Usage(fmt::format("{}: '{}' {}", flag.name, EscapeForTerminal(value), why));
+  return Usage(fmt::format("{}: '{}' {}", flag.name, Shown(value), why));
 }
 
 Status CheckChoice(const Flag& flag, const std::string& value) {
@@ -103,7 +111,7 @@ Status CheckPositionals(std::span<const Positional> table, const std::vector<std
     if (positional.repeat) return {};
   }
   if (given.size() > table.size())
-    return Usage(fmt::format("unexpected argument '{}'", EscapeForTerminal(given[table.size()])));
+    return Usage(fmt::format("unexpected argument '{}'", Shown(given[table.size()])));
   return {};
 }
 

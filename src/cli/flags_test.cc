@@ -104,5 +104,10 @@ TEST(Flags, ControlCharactersInAMistakeDoNotReachTheTerminal) {
   EXPECT_EQ(MessageOf({"t", "--\x1b[31m"}), "unknown flag --\\x1b[31m");
 }
 
+TEST(Flags, AKeyInTheWrongPlaceIsNotRepeated) {
+  EXPECT_EQ(MessageOf({"t", "exp_install_abc"}), "unexpected argument 'exp_install_...'");
+  EXPECT_EQ(MessageOf({"t", "--colour", "exp_user_abc"}).find("abc"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace expanse::cli

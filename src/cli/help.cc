@@ -83,6 +83,49 @@ std::string Rows(std::span<const NamedText> rows) {
   return Rows(pairs);
 }
 
+/// A command as a person would type it on several lines: broken before a flag.
+std::string WrapCommand(std::string_view command) {
+  std::string out = "  ";
+  size_t column = 2;
+  while (!command.empty()) {
+    const size_t flag = command.find(" --", 1);
+    const std::string_view part = command.substr(0, flag);
+    if (column > 6 && column + part.size() + 2 > kWidth) {
+      out += " \\\n     ";  // the part begins with a space
+      column = 5;
+    }
+    out += part;
+    column += part.size();
+    if (flag == std::string_view::npos) break;
+    command.remove_prefix(flag);
+  }
+  return out;
+}
+
+/// Comments beside the commands, or above them where that would not fit.
+std::string Examples(const Command& command) {
+  if (command.examples.empty()) return "";
+  size_t widest = 0;
+  size_t longest_comment = 0;
+  for (const auto& example : command.examples) {
+    if (example.comment.empty()) continue;
+    widest = std::max(widest, example.command.size());
+    longest_comment = std::max(longest_comment, example.comment.size());
+  }
+  const bool beside = widest + longest_comment + 6 <= kWidth;
+  std::string out = "\nExamples:\n";
+  for (const auto& example : command.examples) {
+    if (example.comment.empty())
+      out += WrapCommand(example.command);
+    else if (beside)
+      out += fmt::format("  {:<{}}  # {}", example.command, widest, example.comment);
+    else
+      out += fmt::format("  # {}\n{}", example.comment, WrapCommand(example.command));
+    out += "\n";
+  }
+  return out;
+}
+
 }  // namespace
 
 std::span<const NamedText> EnvironmentVariables() { return kEnvironment; }
@@ -97,6 +140,14 @@ std::string UsageLine(const Command& command) {
     if (flag.required) out += fmt::format(" {} {}", flag.name, ValueName(flag));
   if (!command.flags.empty()) out += " [flags]";
   return out;
+}
+
+std::string FlagWithValue(const Flag& flag) {
+  // Writing a flag that is true anyway says nothing; what one writes is the opposite.
+  if (flag.kind == FlagKind::kBool && flag.default_text == "true")
+    return std::string(flag.name) + "=false";
+  const std::string value = ValueName(flag);
+  return fmt::format("{}{}{}", flag.name, value.empty() ? "" : " ", value);
 }
 
 std::string FlagDoc(const Flag& flag) {
@@ -154,9 +205,7 @@ std::string HelpCommand(const Command& command) {
   if (!rows.empty()) out += "\nArguments:\n" + Rows(rows);
   rows.clear();
   for (const auto& flag : command.flags) {
-    const std::string value = ValueName(flag);
-    rows.emplace_back(fmt::format("{}{}{}", flag.name, value.empty() ? "" : " ", value),
-                      FlagDoc(flag));
+    rows.emplace_back(FlagWithValue(flag), FlagDoc(flag));
   }
   rows.emplace_back("--help", "print this text");
   out += "\nFlags:\n" + Rows(rows);
@@ -165,20 +214,7 @@ std::string HelpCommand(const Command& command) {
     rules += fmt::format("  {} {} {}\n", rule.flag,
                          rule.kind == Rule::kExcludes ? "excludes" : "needs", rule.other);
   if (!rules.empty()) out += "\nCombinations:\n" + rules;
-  rows.clear();
-  for (const auto& example : command.examples)
-    rows.emplace_back(example.command,
-                      example.comment.empty() ? "" : "# " + std::string(example.comment));
-  if (!rows.empty()) {
-    out += "\nExamples:\n";
-    size_t widest = 0;
-    for (const auto& [text, comment] : rows)
-      if (!comment.empty()) widest = std::max(widest, text.size());
-    for (const auto& [text, comment] : rows)
-      out += comment.empty() ? fmt::format("  {}\n", text)
-                             : fmt::format("  {:<{}}  {}\n", text, widest, comment);
-  }
-  return out;
+  return out + Examples(command);
 }
 
 }  // namespace expanse::cli

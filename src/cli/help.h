@@ -32,6 +32,8 @@ std::span<const NamedText> ExitCodes();
 
 /// "expanse metrics [execution-id] metric... [flags]"
 std::string UsageLine(const Command& command);
+/// "--limit N", "--json", "--systemd=false".
+std::string FlagWithValue(const Flag& flag);
 /// The doc of a flag with its default, alias and repetition.
 std::string FlagDoc(const Flag& flag);
 

@@ -45,11 +45,6 @@ std::string CodeCell(std::string_view text) {
   return out + "`";
 }
 
-std::string FlagWithValue(const Flag& flag) {
-  const std::string value = ValueName(flag);
-  return fmt::format("{}{}{}", flag.name, value.empty() ? "" : " ", value);
-}
-
 std::string ManCommand(const Command& command) {
   std::string out = fmt::format(".SS {}\n{}.\n", Roff(UsageLine(command)), Roff(command.summary));
   if (!command.description.empty()) out += ".PP\n" + Roff(command.description) + "\n";
