@@ -178,7 +178,10 @@ constexpr Positional kPositionals[] = {
      .repeat = true},
 };
 constexpr Flag kFlags[] = {
-    {.name = "--compute", .doc = "compute on which it would run", .value_name = "ID|NAME"},
+    {.name = "--compute",
+     .doc = "compute on which it would run",
+     .default_text = "the only one that is connected",
+     .value_name = "ID|NAME"},
     {.name = "--cpu",
      .kind = FlagKind::kInt,
      .doc = "requested cores, instead of the script's",

@@ -28,9 +28,16 @@ class AnalyseCommand : public ::testing::Test {
         rpc::FromJson(TestData("published/analyse.json"), &machine_.planes.analyse_run).ok());
     machine_.context.environment["NO_COLOR"] = "1";
     SetPatch(kPatched);
+    AddCompute("hpc-01", control::v1::COMPUTE_STATE_ACTIVE);
   }
   intelligence::v1::AnalyseResult& result() {
     return *machine_.planes.analyse_run.mutable_result();
+  }
+  void AddCompute(const std::string& name, control::v1::ComputeState state) {
+    auto& compute = machine_.planes.computes.emplace_back();
+    compute.set_compute_id("id-of-" + name);
+    compute.set_name(name);
+    compute.set_state(state);
   }
   /// What the published text shows beyond the published JSON.
   void AddTextRows() {
@@ -118,6 +125,20 @@ TEST_F(AnalyseCommand, SendsTheSubmissionAndTheFiguresOfTheUser) {
   ASSERT_EQ(request.bundle().arguments_size(), 2);
   EXPECT_EQ(request.bundle().arguments(0), "--lr");
   EXPECT_GE(request.bundle().files_size(), 2);
+}
+
+TEST_F(AnalyseCommand, TakesTheOnlyConnectedComputeAndAsksWhichOfSeveral) {
+  AddCompute("new", control::v1::COMPUTE_STATE_PENDING);
+  EXPECT_EQ(machine_.Run({"analyse", "train.slurm"}), kExitOk);
+  EXPECT_EQ(machine_.planes.analysed.compute_id(), "id-of-hpc-01");
+  AddCompute("hpc-02", control::v1::COMPUTE_STATE_OFFLINE);
+  EXPECT_EQ(machine_.Run({"analyse", "train.slurm"}), kExitFailed);
+  EXPECT_NE(machine_.terminal.err.find("hpc-02 (id-of-hpc-02)"), std::string::npos);
+  EXPECT_EQ(machine_.Run({"analyse", "train.slurm", "--compute", "hpc-02"}), kExitOk);
+  EXPECT_EQ(machine_.planes.analysed.compute_id(), "id-of-hpc-02");
+  machine_.planes.computes.clear();
+  EXPECT_EQ(machine_.Run({"analyse", "train.slurm"}), kExitFailed);
+  EXPECT_NE(machine_.terminal.err.find("compute register"), std::string::npos);
 }
 
 TEST_F(AnalyseCommand, WithoutHistoryNothingIsInvented) {
