@@ -33,7 +33,7 @@ spawn() { # name user command...
 pid_of() { # name: its pid when it runs and is ours
   local pid
   pid=$(cat "$STACK_DIR/run/$1.pid" 2>/dev/null) || return 1
-  tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | grep -q expanse && echo "$pid"
+  grep -qa expanse "/proc/$pid/cmdline" 2>/dev/null && echo "$pid"
 }
 end() { # name [signal]
   local pid
@@ -47,7 +47,7 @@ end() { # name [signal]
 
 # ---- parts
 stack_slurm() {
-  mkdir -p "$STACK_DIR"/{run,log,home,controller} "$SHARED"
+  mkdir -p "$STACK_DIR"/{run,log,home} "$SHARED"
   chmod 755 "$STACK_DIR" "$SHARED"
   "$LAB" start >>"$STACK_DIR/log/lab.log" 2>&1 || { tail -n 5 "$STACK_DIR/log/lab.log" >&2; stack_die "SLURM did not start"; }
 }

@@ -51,7 +51,7 @@ install::Machine MachineOf(Context& context) {
       .install_token = [&context] { return TakeToken(context); },
       .print =
           [&context](const std::string& line) {
-            context.terminal.Out(EscapeForTerminal(line) + "\n");
+            context.terminal.Out(EscapeForTerminal(line, /*keep_newlines=*/true) + "\n");
           },
       .sleep = context.sleep,
   };
