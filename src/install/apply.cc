@@ -70,11 +70,6 @@ Status WriteConfig(const Site& site, const data::v1::DaemonConfig& config,
   EXPANSE_TRY(const std::string json, rpc::ToJson(config, true));
   EXPANSE_CHECK_OK(
       transaction->MakeDirs(platform::DirName(site.config_path), 0750, site.user.owner));
-  // The daemon keeps its state beside its config and may not write into a folder that was there
-  // before.
-  EXPANSE_CHECK_OK(transaction->MakeDirs(
-      platform::JoinPath(platform::DirName(site.config_path), domain::kDaemonState), 0750,
-      site.user.owner));
   return transaction->WriteFile(site.config_path, json + "\n", site.config_mode, site.user.owner);
 }
 

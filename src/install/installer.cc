@@ -92,6 +92,10 @@ Status SeedEnvironment(const Site& site, Machine& machine, Transaction* transact
 Status Apply(const InstallOptions& options, const Site& site, const data::v1::DaemonConfig& config,
              Machine& machine, Transaction* transaction, InstallReport* report) {
   EXPANSE_CHECK_OK(WriteConfig(site, config, transaction));
+  // The daemon keeps its state beside its config and may not write into a folder it does not own.
+  EXPANSE_CHECK_OK(transaction->MakeDirs(
+      platform::JoinPath(platform::DirName(site.config_path), domain::kDaemonState), 0750,
+      site.user.owner));
   EXPANSE_CHECK_OK(PlaceShared(site, machine.fs, transaction));
   EXPANSE_CHECK_OK(PlaceHooks(site, machine.fs, transaction));
   EXPANSE_CHECK_OK(SeedEnvironment(site, machine, transaction));
