@@ -21,6 +21,11 @@ Owner SystemOwner(const platform::Fs& fs, const Site& site) {
 
 }  // namespace
 
+void PrintLines(const Machine& machine, std::string_view text) {
+  if (text.ends_with('\n')) text.remove_suffix(1);
+  for (const auto line : Split(text, '\n')) machine.print(std::string(line));
+}
+
 Status PlaceHooks(const Site& site, const platform::Fs& fs, Transaction* transaction) {
   const Owner root = SystemOwner(fs, site);
   EXPANSE_CHECK_OK(transaction->MakeDirs(site.hook_directory, 0755, root));
@@ -68,8 +73,11 @@ Status PlaceShared(const Site& site, const platform::Fs& fs, Transaction* transa
 Status WriteConfig(const Site& site, const data::v1::DaemonConfig& config,
                    Transaction* transaction) {
   EXPANSE_TRY(const std::string json, rpc::ToJson(config, true));
-  EXPANSE_CHECK_OK(
-      transaction->MakeDirs(platform::DirName(site.config_path), 0750, site.user.owner));
+  const std::string directory = platform::DirName(site.config_path);
+  EXPANSE_CHECK_OK(transaction->MakeDirs(directory, 0750, site.user.owner));
+  // The directory may have been there, as somebody else's: the daemon needs a place of its own.
+  EXPANSE_CHECK_OK(transaction->MakeDirs(directory + "/" + std::string(domain::kDaemonState), 0750,
+                                         site.user.owner));
   return transaction->WriteFile(site.config_path, json + "\n", site.config_mode, site.user.owner);
 }
 
@@ -92,8 +100,8 @@ Status WireHooks(const InstallOptions& options, const Site& site, Machine& machi
     } else {
       machine.print(
           "slurm.conf was left alone (--patch-slurm-conf is false). For exact peaks, when "
-          "the hook files are on every node, have it say:\n" +
-          DescribeWiring(site.conf, site.wiring));
+          "the hook files are on every node, have it say:");
+      PrintLines(machine, DescribeWiring(site.conf, site.wiring));
     }
     return {};
   }
@@ -148,7 +156,7 @@ Status StartService(const InstallOptions& options, const Site& site, const std::
     machine.print(options.systemd ? "systemd does not run here; start the program some other way. "
                                     "Its unit would be:"
                                   : "Unit " + name + " (not installed, --systemd=false):");
-    machine.print(unit);
+    PrintLines(machine, unit);
     return {};
   }
   const std::string path = std::string(kUnitDirectory) + "/" + name;

@@ -24,6 +24,8 @@ Status WireHooks(const InstallOptions& options, const Site& site, Machine& machi
 Status StartService(const InstallOptions& options, const Site& site, const std::string& name,
                     const std::string& unit, Machine& machine, Transaction* transaction);
 
+/// Machine::print takes one line at a time.
+void PrintLines(const Machine& machine, std::string_view text);
 /// systemctl with these words; a non-zero exit is an error.
 Status Systemctl(Machine& machine, std::vector<std::string> words);
 inline constexpr std::string_view kUnitDirectory = "/etc/systemd/system";

@@ -134,7 +134,7 @@ Transaction::Log TransactionLog(const InstallOptions& options, Machine& machine)
 Result<InstallReport> InstallController(const InstallOptions& options, Machine& machine) {
   EXPANSE_TRY(Site site, CheckController(options, machine));
   if (site.wired_already || options.reinstall) KeepChained(machine.fs, &site);
-  for (const auto& line : DescribePlan(options, site)) machine.print(line);
+  PrintLines(machine, Join(DescribePlan(options, site), "\n"));
   EXPANSE_TRY(const data::v1::DaemonConfig config,
               options.reinstall ? SavedConfig(site, machine) : Exchange(options, site, machine));
   InstallReport report;
@@ -157,7 +157,7 @@ Result<InstallReport> InstallController(const InstallOptions& options, Machine& 
 
 Result<InstallReport> InstallSampler(const InstallOptions& options, Machine& machine) {
   EXPANSE_TRY(const Site site, CheckSampler(options, machine));
-  for (const auto& line : DescribePlan(options, site)) machine.print(line);
+  PrintLines(machine, Join(DescribePlan(options, site), "\n"));
   Transaction transaction(machine.fs, TransactionLog(options, machine));
   const Owner root = machine.fs.root().empty() ? Owner{0, 0} : site.user.owner;
   EXPANSE_CHECK_OK(PlaceHooks(site, machine.fs, &transaction));

@@ -178,7 +178,10 @@ class InstallerTest : public ::testing::Test {
       ++token_asked_;
       return Secret(token_);
     };
-    machine.print = [this](const std::string& line) { printed_ += line + "\n"; };
+    machine.print = [this](const std::string& line) {
+      EXPECT_EQ(line.find('\n'), std::string::npos) << line;
+      printed_ += line + "\n";
+    };
     machine.sleep = [this](Millis d) { clock_.Advance(d); };
     return machine;
   }
@@ -552,6 +555,7 @@ TEST_F(InstallerTest, WriteConfigOnlyTouchesNothingElse) {
   auto after = Snapshot();
   EXPECT_EQ(after.erase(kConfig), 1u);
   after.erase("/var/lib/slurm/.expanse");
+  after.erase("/var/lib/slurm/.expanse/state");
   EXPECT_EQ(after, before);
   EXPECT_EQ(fs_.Stat(kConfig)->mode & 07777, 0640u);
 }

@@ -190,6 +190,7 @@ Result<Site> CheckController(const InstallOptions& options, Machine& machine) {
     return Failed("the credential " + site.config_path + " would lie on the shared prefix");
   EXPANSE_CHECK_OK(ReadPrograms(options, machine, &site));
   EXPANSE_CHECK_OK(CheckSearchable(machine.fs, site.prefix, site.user));
+  EXPANSE_CHECK_OK(CheckSearchable(machine.fs, platform::DirName(site.config_path), site.user));
   EXPANSE_CHECK_OK(ProbeWritable(machine.fs, site.prefix));
   EXPANSE_CHECK_OK(CheckHookPlace(machine.fs, site));
   EXPANSE_CHECK_OK(CheckSlurm(options, machine, &site));
