@@ -103,6 +103,7 @@ class RecordReader {
     *next = start + 1;
     if (name_key == std::string_view::npos) return Problem(job, "cut off", out);
     ReadHeader(text_.substr(start, name_key - start), &job);
+    if (job.job_id <= 0) return Problem(job, "has no job id", out);
     const size_t name_at = name_key + 8;
     const size_t name_end = FindNameEnd(job.job_id, name_at, out);
     if (name_end == std::string_view::npos) return;
