@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ListExecutions and ResolveExecution: indexed columns only, one page of merged rows.
 #include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -52,15 +53,24 @@ std::string MineCondition(const std::vector<SchedulerUser>& users, SqlFilter* fi
 // False when no execution can match.
 Result<bool> AddFilters(storage::Transaction& transaction, const rpc::Caller& caller,
                         const ListExecutionsRequest& request, SqlFilter* filter) {
-  const auto equals = [&](const char* column, storage::Value value) {
-    filter->where += std::string(" AND ") + column + " = " + filter->Bind(std::move(value));
+  // Two filters have an index of their own (user or compute, with outcome or status); a third must
+  // not tempt the planner to another one, so it is no bare column (|| and + keep the value).
+  int place = request.mine() ? 1 : 0;
+  bool has_state = false;
+  const auto state = [&](const std::string& column, int64_t value) {
+    filter->where += " AND " + column + (has_state ? " + 0" : "") + " = " + filter->Bind(value);
+    has_state = true;
   };
-  if (request.status() != common::v1::EXECUTION_STATUS_UNSPECIFIED)
-    equals("status", static_cast<int64_t>(request.status()));
+  const auto who = [&](const std::string& column, const std::string& value) {
+    filter->where += " AND " + column + (place > 0 ? " || ''" : "") + " = " + filter->Bind(value);
+    ++place;
+  };
+  if (!request.user().empty()) who("user_name", request.user());
+  if (!request.compute_id().empty()) who("compute_id", request.compute_id());
   if (request.outcome() != common::v1::EXECUTION_OUTCOME_UNSPECIFIED)
-    equals("outcome", static_cast<int64_t>(request.outcome()));
-  if (!request.user().empty()) equals("user_name", request.user());
-  if (!request.compute_id().empty()) equals("compute_id", request.compute_id());
+    state("outcome", request.outcome());
+  if (request.status() != common::v1::EXECUTION_STATUS_UNSPECIFIED)
+    state("status", request.status());
   if (request.mine()) {
     EXPANSE_TRY(const auto users, SchedulerUsersOf(transaction, caller));
     const std::string mine = MineCondition(users, filter);
@@ -117,21 +127,28 @@ Result<data::v1::ResolveExecutionResponse> ExecutionService::ResolveExecution(
   return database_.Read([&](storage::Transaction& transaction) -> Result<Response> {
     EXPANSE_TRY(SqlFilter filter, VisibleTo(transaction, context.caller));
     if (!request.compute_id().empty())
-      filter.where += " AND compute_id = " + filter.Bind(request.compute_id());
+      filter.where += " AND compute_id || '' = " + filter.Bind(request.compute_id());
     if (request.source_type() != common::v1::SOURCE_TYPE_UNSPECIFIED)
       filter.where +=
           " AND source_type = " + filter.Bind(static_cast<int64_t>(request.source_type()));
     const std::string id = filter.Bind(request.native_id());
     const std::string bound = filter.Bind(kMaxResolved);
-    EXPANSE_TRY(auto rows, transaction.Query(
-                               "SELECT execution_id, merged FROM executions WHERE " + filter.where +
-                                   " AND (display_id = " + id + " OR native_id = " + id +
-                                   ") ORDER BY sort_ms DESC, execution_id DESC LIMIT " + bound,
-                               filter.params));
+    // As users write it (41982_3), or raw; one query each, so that each has its index.
+    std::map<std::pair<int64_t, std::string>, std::string> found;
+    for (const char* column : {"display_id", "native_id"}) {
+      EXPANSE_TRY(auto rows,
+                  transaction.Query("SELECT sort_ms, execution_id, merged FROM executions WHERE " +
+                                        filter.where + " AND " + column + " = " + id +
+                                        " ORDER BY sort_ms DESC, execution_id DESC LIMIT " + bound,
+                                    filter.params));
+      for (const auto row : rows) found[{row.Int64(0), row.Text(1)}] = row.Bytes(2);
+    }
     Response response;
-    for (const auto row : rows)
-      if (!response.add_executions()->ParseFromString(row.Bytes(1)))
-        return Error(Code::kDataLoss, "execution " + row.Text(0) + " cannot be read");
+    for (auto it = found.rbegin(); it != found.rend(); ++it) {
+      if (response.executions_size() == kMaxResolved) break;
+      if (!response.add_executions()->ParseFromString(it->second))
+        return Error(Code::kDataLoss, "execution " + it->first.second + " cannot be read");
+    }
     return response;
   });
 }
