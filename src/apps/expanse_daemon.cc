@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // expanse-daemon: run (controller or sampler), healthcheck, version.
 #include <cstdio>
+#include <functional>
+#include <span>
 #include <vector>
 
 #include <limits.h>
@@ -184,16 +186,33 @@ Status CheckHealth(const platform::Config& settings, bool* healthy) {
   return {};
 }
 
+/// RunWithConfig, but for --help: a daemon has no file of settings, --config is its credential.
+int RunCommand(const char* program, const char* summary, std::span<const Setting> table,
+               const std::vector<std::string>& words,
+               const std::function<Status(const platform::Config&)>& body) {
+  const auto config = platform::Config::Load(table, words, platform::ProcessEnvironment());
+  if (!config.ok() || !config->help()) return RunWithConfig(program, summary, table, words, body);
+  std::string help = platform::Config::Help(program, summary, table);
+  if (const size_t at = help.find("  --config FILE"); at != std::string::npos) {
+    const size_t end = help.find('\n', at);
+    help.replace(at, end - at,
+                 "  --config FILE              config.json of the compute; the same as "
+                 "--daemon-config");
+  }
+  std::fputs(help.c_str(), stdout);
+  return 0;
+}
+
 int Main(std::vector<std::string> words) {
   const std::string command = words.empty() ? "" : words[0];
   if (!words.empty()) words = RenameConfig({words.begin() + 1, words.end()});
   if (command == "run")
-    return RunWithConfig("expanse-daemon run", "Captures what a compute runs.", kRun, words, Run);
+    return RunCommand("expanse-daemon run", "Captures what a compute runs.", kRun, words, Run);
   if (command == "healthcheck") {
     bool healthy = true;
     const int status =
-        RunWithConfig("expanse-daemon healthcheck", "Says whether the daemon lives.", kHealthcheck,
-                      words, [&](const platform::Config& c) { return CheckHealth(c, &healthy); });
+        RunCommand("expanse-daemon healthcheck", "Says whether the daemon lives.", kHealthcheck,
+                   words, [&](const platform::Config& c) { return CheckHealth(c, &healthy); });
     return status != 0 || healthy ? status : 1;
   }
   if (command == "version" || command == "--version") {

@@ -191,19 +191,34 @@ void FillTimes(const JobRecord& job, const Ending& ending, bool ended, pb::Execu
   runtime->set_reason(reason);
 }
 
-void FillExit(const JobRecord& job, const RunContext& context, pb::Execution* out) {
+/// The exit of a run that the scheduler ended: 0:0 in the job's row is no exit then (sacct prints
+/// it for every time-out and cancel); the batch step may know the signal.
+std::optional<ExitStatus> ExitOfEndedByScheduler(const JobRecord& job) {
+  for (const auto& step : job.steps)
+    if (step.step_id == "batch" && step.exit && step.exit->signal) return step.exit;
+  return std::nullopt;
+}
+
+void FillExit(const JobRecord& job, pb::Execution* out) {
   auto& unknown = *out->mutable_unknown();
   if (!HasStarted(job)) {
     unknown["exit_code"] = "the job never started";
     return;
   }
-  const bool better = job.tool == Tool::kSacct && context.exit && job.exit &&
-                      !job.exit->out_of_memory && !context.exit->out_of_memory;
-  const std::optional<ExitStatus> exit = better || !job.exit ? context.exit : job.exit;
-  if (!exit) return;
+  std::optional<ExitStatus> exit = job.exit;
+  const bool by_itself = job.state == "COMPLETED" || job.state == "FAILED";
+  if (!by_itself && exit && exit->code == 0 && !exit->signal) exit = ExitOfEndedByScheduler(job);
+  if (!exit) {
+    unknown.insert({"exit_code", by_itself ? std::string(ToolName(job.tool)) + " shows no exit code"
+                                           : "the scheduler ended the run: it did not exit"});
+    return;
+  }
   if (exit->code) out->set_exit_code(*exit->code);
   if (exit->signal) out->set_signal(*exit->signal);
-  if (exit->out_of_memory) unknown["exit_code"] = "the scheduler says only that memory ran out";
+  if (exit->out_of_memory)
+    unknown["exit_code"] = "the scheduler says only that memory ran out";
+  else if (!exit->code)
+    unknown["exit_code"] = "ended by a signal";
   if (!exit->ambiguity.empty()) unknown["exit_code"] = exit->ambiguity;
 }
 
@@ -254,8 +269,8 @@ data::v1::ExecutionFacts BuildFacts(const JobRecord& original, const RunIdentity
                                     const RunContext& context) {
   JobRecord job = original;
   // sacct's own exit code decides between exit and signal only when nothing better was seen.
-  if (job.tool == Tool::kSacct && job.exit && context.exit && !job.exit->out_of_memory &&
-      !context.exit->out_of_memory)
+  if (job.tool == Tool::kSacct && context.exit && !context.exit->out_of_memory &&
+      !(job.exit && job.exit->out_of_memory))
     job.exit = context.exit;
   const Ending ending = EndingOf(job);
   const bool ended = IsEnded(job);
@@ -282,7 +297,7 @@ data::v1::ExecutionFacts BuildFacts(const JobRecord& original, const RunIdentity
   // sacct's Reason is why the job waited, kept after it ran.
   if (job.tool != Tool::kSacct || !HasStarted(job)) out->set_scheduler_reason(ToUtf8(job.reason));
   FillTimes(job, ending, ended, out);
-  if (ended) FillExit(job, context, out);
+  if (ended) FillExit(job, out);
   if (ended && job.derived_exit_code && !(job.derived_exit && job.derived_exit->out_of_memory))
     out->set_derived_exit_code(*job.derived_exit_code);
   FillRequested(job, context, out->mutable_requested());

@@ -245,6 +245,12 @@ TEST_F(ReconcilerTest, AccountingAloneFillsWhatHappenedWhileTheDaemonWasAway) {
   EXPECT_EQ(Best("17", 1)->outcome(), EXECUTION_OUTCOME_SUCCESS);
   EXPECT_EQ(Best("15")->signal(), 11);
   EXPECT_EQ(Best("15")->unknown().count("exit_code"), 1u);  // sacct alone cannot be sure
+  // sacct prints 0:0 for what the scheduler ended; the batch step knows the signal.
+  for (const char* id : {"6", "7", "23"}) {
+    EXPECT_FALSE(Best(id)->has_exit_code()) << id;
+    EXPECT_EQ(Best(id)->signal(), 15) << id;
+    EXPECT_EQ(Best(id)->unknown().count("exit_code"), 1u) << id;
+  }
 }
 
 TEST_F(ReconcilerTest, AnEmptySqueueEndsNoJob) {
