@@ -70,7 +70,8 @@ Status SessionVerifier::RefreshRateLimited() {
   {
     std::unique_lock lock(mutex_);
     if (is_fetching_) {
-      if (waiting_ >= kMaxWaiting)
+      // Without any key nobody can be served: the first calls after a start all wait for the fetch.
+      if (waiting_ >= kMaxWaiting && keys_->size() > 0)
         return Error(Code::kUnavailable, "the keys are being fetched; try again");
       ++waiting_;
       const bool done = fetched_.wait_for(lock, kMaxWait, [this] { return !is_fetching_; });
