@@ -16,6 +16,7 @@ namespace {
 
 constexpr Millis kLateTick{1500};  // more than half a period late: samples were missed
 constexpr Millis kKeepGoneUnits{60'000};
+constexpr Millis kChangedHealth{10'000};
 
 double ThreadCpuMillis() {
   timespec t{};
@@ -216,11 +217,12 @@ void Sampler::Impl::AddHealth(const std::string& part, const std::string& proble
 
 void Sampler::Impl::SendHealth(WallTime now, MonoTime mono) {
   const std::string problems = cgroup_problem + "|" + events_problem + "|" + spool_problem;
-  const bool due = !health_sent || mono - *health_sent >= options.health;
-  if (!due && problems == sent_problems) return;
+  const MonoTime::duration since = health_sent ? mono - *health_sent : MonoTime::duration(0);
+  const bool due = !health_sent || since >= options.health;
+  // A change is told soon, but a problem whose text changes every second is no flood of records.
+  if (!due && (problems == sent_problems || since < kChangedHealth)) return;
   char cost[120];
-  const std::chrono::duration<double> elapsed =
-      health_sent ? mono - *health_sent : MonoTime::duration(0);
+  const std::chrono::duration<double> elapsed = since;
   const double share =
       elapsed.count() > 0 ? (stats.cpu_seconds - health_cpu_seconds) / elapsed.count() : 0;
   std::snprintf(cost, sizeof cost, "%zu cgroups, %.3f %% of a core, %llu late ticks",

@@ -1,0 +1,1 @@
+MEUCIQDQl85etJto8x/3S96kylWOOsU+kKn+NjL9DKxS6tpblgIgHgvPU/GLwG1Phxv3qmSF07anHYJFpbzFw9eOwbW/e6k=
