@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <array>
-#include <bitset>
 #include <map>
 
 #include "base/strings.h"
 #include "intelligence/diagnose/evidence.h"
+#include "intelligence/diagnose/rule_index.h"
 
 namespace expanse::intelligence::diagnose {
 namespace {
@@ -15,85 +15,6 @@ namespace {
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsWord(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || IsDigit(c) || c == '_';
-}
-
-// End of `fragment` when it matches at `at`, else npos.
-size_t MatchAt(std::string_view line, size_t at, std::string_view fragment) {
-  for (char c : fragment) {
-    if (c == '#') {
-      const size_t start = at;
-      while (at < line.size() && IsDigit(line[at])) ++at;
-      if (at == start) return std::string_view::npos;
-    } else {
-      if (at >= line.size() || line[at] != c) return std::string_view::npos;
-      ++at;
-    }
-  }
-  return at;
-}
-
-size_t FindFragment(std::string_view line, size_t from, std::string_view fragment) {
-  const std::string_view head = fragment.substr(0, fragment.find('#'));
-  if (head.size() == fragment.size()) {
-    const size_t at = line.find(fragment, from);
-    return at == std::string_view::npos ? at : at + fragment.size();
-  }
-  for (size_t at = from; at < line.size(); ++at) {
-    if (!head.empty()) {
-      at = line.find(head, at);
-      if (at == std::string_view::npos) return at;
-    } else if (!IsDigit(line[at])) {
-      continue;
-    }
-    const size_t end = MatchAt(line, at, fragment);
-    if (end != std::string_view::npos) return end;
-  }
-  return std::string_view::npos;
-}
-
-// A set of the three-byte windows of a line: most rules are refused by a few bit tests.
-using Trigrams = std::bitset<8192>;
-
-size_t TrigramHash(std::string_view text, size_t at) {
-  const auto a = static_cast<unsigned char>(text[at]);
-  const auto b = static_cast<unsigned char>(text[at + 1]);
-  const auto c = static_cast<unsigned char>(text[at + 2]);
-  return ((a * 961U) ^ (b * 31U) ^ c) % 8192U;
-}
-
-struct CompiledRule {
-  const SignalRule* rule = nullptr;
-  std::array<size_t, 4> grams{};
-  size_t gram_count = 0;
-  std::vector<std::string_view> unless;
-};
-
-CompiledRule Compile(const SignalRule& rule) {
-  CompiledRule out;
-  out.rule = &rule;
-  std::string_view longest;
-  size_t start = 0;
-  for (size_t i = 0; i <= rule.pattern.size(); ++i) {
-    if (i < rule.pattern.size() && rule.pattern[i] != '*' && rule.pattern[i] != '#') continue;
-    if (i - start > longest.size()) longest = rule.pattern.substr(start, i - start);
-    start = i + 1;
-  }
-  const size_t windows = longest.size() < 3 ? 0 : longest.size() - 2;
-  const size_t wanted = std::min<size_t>(windows, out.grams.size());
-  for (size_t i = 0; i < wanted; ++i)
-    out.grams[out.gram_count++] =
-        TrigramHash(longest, wanted == 1 ? 0 : i * (windows - 1) / (wanted - 1));
-  if (!rule.unless.empty()) out.unless = Split(rule.unless, '|');
-  return out;
-}
-
-const std::vector<CompiledRule>& CompiledRules() {
-  static const std::vector<CompiledRule> compiled = [] {
-    std::vector<CompiledRule> rules;
-    for (const SignalRule* rule : AllSignals()) rules.push_back(Compile(*rule));
-    return rules;
-  }();
-  return compiled;
 }
 
 // Without terminal escapes and control characters; blanks collapsed; bounded.
@@ -233,20 +154,8 @@ SignalHit Hit(std::string_view failure_class, int strength, int xid = 0) {
 std::vector<SignalHit> HitsOf(const std::string& clean, TextKind kind) {
   std::vector<SignalHit> hits;
   const std::string lower = ToLower(clean);
-  Trigrams grams;
-  for (size_t i = 0; i + 2 < lower.size(); ++i) grams.set(TrigramHash(lower, i));
-  for (const auto& compiled : CompiledRules()) {
-    const SignalRule& rule = *compiled.rule;
-    if ((rule.where & static_cast<int>(kind)) == 0) continue;
-    bool possible = true;
-    for (size_t i = 0; i < compiled.gram_count && possible; ++i)
-      possible = grams.test(compiled.grams[i]);
-    if (!possible || !MatchesPattern(lower, rule.pattern)) continue;
-    if (std::any_of(compiled.unless.begin(), compiled.unless.end(),
-                    [&](std::string_view part) { return lower.find(part) != std::string::npos; }))
-      continue;
-    hits.push_back(Hit(rule.failure_class, rule.strength));
-  }
+  for (const SignalRule* rule : MatchingRules(lower, static_cast<int>(kind)))
+    hits.push_back(Hit(rule->failure_class, rule->strength));
   if (const int xid = XidOf(lower); xid != 0) {
     const XidRule* rule = FindXid(xid);
     const bool benign =
@@ -351,16 +260,6 @@ class Scanner {
 };
 
 }  // namespace
-
-bool MatchesPattern(std::string_view line, std::string_view pattern) {
-  size_t at = 0;
-  for (std::string_view fragment : Split(pattern, '*')) {
-    if (fragment.empty()) continue;
-    at = FindFragment(line, at, fragment);
-    if (at == std::string_view::npos) return false;
-  }
-  return true;
-}
 
 ScanResult Scan(const TextSource& text) { return Scanner(text).Run(); }
 

@@ -44,14 +44,11 @@ struct ScanResult {
 
 inline constexpr size_t kMaxQuotedLine = 240;
 inline constexpr size_t kMaxScannedLine = 4096;      // of a longer line: its head and its tail
-inline constexpr size_t kMaxScannedText = 4U << 20;  // of a longer text: its head and its tail
+inline constexpr size_t kMaxScannedText = 1U << 20;  // of a longer text: its head and its tail
 
 ScanResult Scan(const TextSource& text);
 
 /// Signals of one short text, e.g. a scheduler's reason.
 std::vector<SignalHit> ScanLine(std::string_view line, TextKind kind);
-
-/// The glob of SignalRule on a line that is lower case already. Exposed for its test.
-bool MatchesPattern(std::string_view line, std::string_view pattern);
 
 }  // namespace expanse::intelligence::diagnose
