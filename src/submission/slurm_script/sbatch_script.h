@@ -77,7 +77,8 @@ SbatchScript ReadSbatchScript(std::string_view bytes);
 
 /// The script's bytes without its resource and placement directives: what stays the same when
 /// only the request changes. A line that holds nothing else is dropped with its line end; on
-/// other lines the options are cut out and the rest is kept. Input of script_hash.
+/// other lines the options are cut out and the rest is kept. Line ends at the very end are dropped:
+/// a directive added there, and tools that store scripts, change them. Input of script_hash.
 std::string WithoutResourceDirectives(std::string_view bytes, const SbatchScript& script);
 
 }  // namespace expanse::submission
