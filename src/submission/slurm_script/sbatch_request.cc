@@ -174,7 +174,7 @@ class Interpreter {
         Refuse(*d, Error(Code::kInvalidArgument, "GPUs are asked for with a type and without one"));
       }
       if (name == "gpus-per-task") gpus_per_task_ = count;
-      if (name == "gpus-per-node") sets_nodes_ = true;
+      if (name == "gpus-per-node" || !out_.ntasks_per_node) sets_nodes_ = true;
       if (name == "gpus-per-node" || name == "gres") gpus_per_node_ = count;
       if (!out_.gpu_option.empty()) continue;
       out_.gpu_option = std::string(name);

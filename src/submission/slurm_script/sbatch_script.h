@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A SLURM batch script as sbatch reads it: every directive with its byte positions, so that a
 // patch can change a value and nothing else. Behaviour was taken from sbatch 22.05 itself
-// (bench/check-sbatch-reader compares the two); where sbatch refuses a script, so does this, with
-// the line. Reading never fails: a refusal is part of the result, since a person wants all of
+// (bench/check_sbatch_reader.py compares the two); where sbatch refuses a script, so does this,
+// with the line. Reading never fails: a refusal is part of the result, since a person wants all of
 // them at once.
 #pragma once
 
