@@ -10,6 +10,9 @@ namespace expanse::domain {
 /// spool is the folder `hook-spool` beside it, and both are named in the sampler's settings.
 inline constexpr std::string_view kHookDirectory = "/var/lib/expanse/hooks";
 inline constexpr std::string_view kHookSpool = "/var/lib/expanse/hook-spool";
+/// The hooks' spool where /run is a tmpfs and systemd makes it again at boot.
+inline constexpr std::string_view kVolatileHookSpool = "/run/expanse/hook-spool";
+inline constexpr std::string_view kTmpfilesConf = "/etc/tmpfiles.d/expanse.conf";
 
 /// Below the shared prefix.
 inline constexpr std::string_view kSharedDaemon = "bin/expanse-daemon";

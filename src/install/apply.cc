@@ -35,6 +35,14 @@ Status PlaceHooks(const Site& site, const platform::Fs& fs, Transaction* transac
   for (const auto key : kHookKeys)
     EXPANSE_CHECK_OK(transaction->WriteFile(site.hook_directory + "/" + HookFileOf(key),
                                             site.hook_bytes, 0755, root));
+  if (site.hook_spool == domain::kVolatileHookSpool) {
+    const std::string user = site.user.name;
+    EXPANSE_CHECK_OK(transaction->WriteFile(std::string(domain::kTmpfilesConf),
+                                            "# Written by `expanse compute install`.\nd " +
+                                                site.hook_spool + " 0755 " + user + " " +
+                                                std::to_string(site.user.owner.gid) + " -\n",
+                                            0644, root));
+  }
   // The sampler makes <node>/events below it, as the service account.
   return transaction->MakeDirs(site.hook_spool, 0755, site.user.owner);
 }

@@ -358,6 +358,24 @@ TEST_F(InstallerTest, WithSystemdItWaitsForAnAcceptedHeartbeat) {
             std::string::npos);
 }
 
+TEST_F(InstallerTest, EventsLiveInMemoryWhereSystemdMakesTheFolderAtBoot) {
+  stdfs::create_directories(fs_.Host("/run/systemd/system"));
+  stdfs::create_directories(fs_.Host("/etc/tmpfiles.d"));
+  Write("/proc/self/mountinfo",
+        "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n25 22 0:24 / /run rw - tmpfs tmpfs rw\n");
+  const auto before = Snapshot();
+  ASSERT_TRUE(DoInstall().ok());
+  EXPECT_TRUE(fs_.Exists("/run/expanse/hook-spool"));
+  EXPECT_NE(Read(std::string(kHookDir) + "/hook.conf").find("spool = /run/expanse/hook-spool"),
+            std::string::npos);
+  EXPECT_NE(Read("/etc/tmpfiles.d/expanse.conf").find("d /run/expanse/hook-spool 0755 slurm"),
+            std::string::npos);
+  ASSERT_TRUE(DoUninstall().ok());
+  auto after = Snapshot();
+  after.erase("/var/lib/expanse");
+  EXPECT_EQ(after, before);
+}
+
 TEST_F(InstallerTest, WithoutAHeartbeatAFreshInstallIsTakenBack) {
   stdfs::create_directories(fs_.Host("/run/systemd/system"));
   options_.systemd = true;

@@ -82,7 +82,14 @@ Status RemoveHooks(const Site& site, const platform::Fs& fs) {
   EXPANSE_CHECK_OK(fs.Remove(site.hook_directory + "/hook.conf"));
   const auto left = fs.List(site.hook_directory);
   if (left.ok() && left->empty()) EXPANSE_CHECK_OK(fs.RemoveTree(site.hook_directory));
-  return fs.Exists(site.hook_spool) ? fs.RemoveTree(site.hook_spool) : Status{};
+  EXPANSE_CHECK_OK(fs.Remove(std::string(domain::kTmpfilesConf)));
+  for (const std::string& spool : {site.hook_spool, std::string(domain::kVolatileHookSpool)}) {
+    if (!fs.Exists(spool)) continue;
+    EXPANSE_CHECK_OK(fs.RemoveTree(spool));
+    const auto rest = fs.List(platform::DirName(spool));
+    if (rest.ok() && rest->empty()) EXPANSE_CHECK_OK(fs.RemoveTree(platform::DirName(spool)));
+  }
+  return {};
 }
 
 /// What we made below the prefix; the prefix itself when nothing else is in it.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The figures that count recorded runs: outcome probabilities, recurrence and confidence score.
-// Formulas: Jeffreys' prior for a binomial rate, Laplace's rule of succession. Two decimals on the
-// wire, rounded once.
+// Formulas and rounding: docs/reference/statistics.md of the contract, sections 1, 2 and 6.
 #pragma once
 
 #include <string>
