@@ -210,7 +210,7 @@ class Assigner {
       if (run.start)
         lower = *run.start;
       else if (run.terminal && !run.provisional)
-        return std::nullopt;  // ended without a start: nothing ran
+        return DistanceWithoutStart(run, t);
       else if (run.pending_until)
         lower = std::max(lower, *run.pending_until);
     } else if (run.first_observed && *run.first_observed < lower) {
@@ -220,6 +220,15 @@ class Assigner {
     if (t < lower) return lower - t <= kSightBefore ? std::optional(lower - t) : std::nullopt;
     if (t > upper) return t - upper <= kSightAfter ? std::optional(t - upper) : std::nullopt;
     return 0;
+  }
+
+  // A run that ended and whose start no scheduler recorded: mostly nothing ran. But accounting also
+  // loses the start of a run that was requeued within its first second, so that a hook of that very
+  // moment is its own, unless a run with a start fits.
+  static std::optional<int64_t> DistanceWithoutStart(const Run& run, int64_t t) {
+    if (!run.requeue_cause || !run.end) return std::nullopt;
+    if (t < run.birth() - kRequeueBefore || t > *run.end + kRequeueAfter) return std::nullopt;
+    return kSightAfter + std::abs(t - *run.end);
   }
 
   Run* FindHome(const Fragment& f, size_t run_count) {

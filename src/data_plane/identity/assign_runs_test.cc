@@ -125,6 +125,19 @@ TEST(AssignRuns, AHookIsNotOfARunThatWasCancelledWhileItWaited) {
   EXPECT_TRUE(runs[1].provisional);
 }
 
+// Seen with Slurm 22.05.8: a job that requeues itself within its first second leaves an accounting
+// row without a start, while its Prolog (restart count 0) ran a moment after that second began.
+TEST(AssignRuns, AHookIsOfAnAttemptRequeuedBeforeItsStartWasRecorded) {
+  Fragment requeued = Ended(Attempt("r0", 612, 0), 612);
+  requeued.flags |= kRequeueCause;
+  Fragment prolog = Hook("prolog0", 612'276, kProlog);
+  prolog.restart_count = 0;
+  const std::vector<Fragment> fragments{requeued, Running(Attempt("r1", 614, 1), 625), prolog,
+                                        Hook("prolog1", 624'900, kProlog)};
+  EXPECT_THAT(Groups(fragments),
+              ElementsAre(ElementsAre("r0", "prolog0"), ElementsAre("r1", "prolog1")));
+}
+
 TEST(AssignRuns, HooksWithoutAnyKeyMakeProvisionalRunsApartByEpilog) {
   EXPECT_THAT(Groups({Hook("prolog1", 100'000, kProlog), Hook("epilog1", 200'000, kEpilog),
                       Hook("epilog1b", 201'000, kEpilog), Hook("prolog2", 300'000, kProlog)}),
