@@ -162,12 +162,14 @@ class Builder {
     } else {
       AddReferences(language, input_.script, JoinPath(out_.work_dir, "script"), {});
     }
+    size_t lookups = 0;
     while (!queue_.empty()) {
       const SourceReference reference = std::move(queue_.front());
       queue_.pop_front();
-      if (out_.files.size() > limits_.max_files) {
-        Unknown("sources",
-                fmt::format("more than {} files; the rest was not read", limits_.max_files));
+      if (out_.files.size() > limits_.max_files || ++lookups > limits_.max_lookups) {
+        out_.unknown["sources"] =
+            fmt::format("more than {} files or {} places to look in; the rest was not read",
+                        limits_.max_files, limits_.max_lookups);
         return;
       }
       AddFile(reference);
@@ -175,7 +177,7 @@ class Builder {
   }
 
   void Queue(SourceReference reference) {
-    if (reference.path == script_file_) return;
+    if (reference.path == script_file_ || seen_.size() > 2 * limits_.max_lookups) return;
     if (seen_.insert(reference.path).second) queue_.push_back(std::move(reference));
   }
 

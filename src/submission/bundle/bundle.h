@@ -33,6 +33,7 @@ struct BundleLimits {
   size_t max_total_bytes = 10 << 20;    // of all kept contents
   int64_t max_hashed_bytes = 64 << 20;  // a larger file is identified by its size alone
   size_t max_files = 500;
+  size_t max_lookups = 20'000;  // candidates of imports and includes that are looked for
 };
 
 /// Whose rights reading happens with, when the process has more (a collector that runs as root must

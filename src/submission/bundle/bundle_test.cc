@@ -216,6 +216,19 @@ TEST_F(BundleTest, ContentIsBoundedInTotal) {
   EXPECT_EQ(bundle.files.size(), 15u);
 }
 
+TEST_F(BundleTest, HostileScriptsAreBounded) {
+  std::string script = "#!/bin/bash\nfor a in";
+  for (int i = 0; i < 64; ++i) script += " v" + std::to_string(i);
+  script += "; do\n";
+  for (int i = 0; i < 5000; ++i) script += "python ${a}" + std::to_string(i) + ".py\n";
+  script += "done\nA=" + std::string(4000, 'a') + "\n./";
+  for (int i = 0; i < 5000; ++i) script += "$A";
+  script += std::string(100'000, '{') + "$(" + std::string(100'000, '(') + "\n";
+  const auto bundle = Collect(script);
+  EXPECT_EQ(bundle.files.size(), 1u);
+  EXPECT_EQ(bundle.unknown.count("sources"), 1u);
+}
+
 TEST_F(BundleTest, ImportCyclesEnd) {
   Write("a.py", "import b\n");
   Write("b.py", "import a\n");

@@ -16,6 +16,7 @@ namespace {
 constexpr std::string_view kMagic = "#SBATCH";
 constexpr std::string_view kOldMagic = "#SLURM";
 constexpr size_t kShownBytes = 200;  // of a line in a message
+constexpr size_t kMostWarnings = 1000;
 
 struct PlacedWord {
   std::string text;
@@ -46,7 +47,9 @@ class Reader {
 
  private:
   void Refuse(int line, std::string text) { out_.refusals.push_back({line, std::move(text)}); }
-  void Warn(int line, std::string text) { out_.warnings.push_back({line, std::move(text)}); }
+  void Warn(int line, std::string text) {
+    if (out_.warnings.size() < kMostWarnings) out_.warnings.push_back({line, std::move(text)});
+  }
 
   void CheckWhole() {
     if (bytes_.empty()) {
@@ -91,7 +94,7 @@ class Reader {
     if (line.substr(0, kMagic.size()) == kMagic) magic = kMagic.size();
     if (line.substr(0, kOldMagic.size()) == kOldMagic) magic = kOldMagic.size();
     if (out_.first_command_line != 0) {
-      if (line.substr(0, kMagic.size()) == kMagic) {
+      if (line.substr(0, kMagic.size()) == kMagic && out_.dead.size() < kMostWarnings) {
         out_.dead.push_back({number, out_.first_command_line, Shown(line)});
         Warn(number, fmt::format("'{}' is ignored: sbatch stops reading at the first command "
                                  "(line {})",
@@ -318,15 +321,17 @@ SbatchScript ReadSbatchScript(std::string_view bytes) { return Reader(bytes).Rea
 std::string WithoutResourceDirectives(std::string_view bytes, const SbatchScript& script) {
   std::string out;
   size_t copied = 0;
+  // Lines and directives are both in the order of the script.
+  auto next = script.directives.begin();
   for (const auto& line : script.lines) {
     bool any_kept = false;
     std::vector<ByteSpan> cut;
-    for (const auto& d : script.directives) {
-      if (d.line != line.number) continue;
-      if (d.option->kind == SbatchKind::kProgram) {
+    while (next != script.directives.end() && next->line < line.number) ++next;
+    for (; next != script.directives.end() && next->line == line.number; ++next) {
+      if (next->option->kind == SbatchKind::kProgram) {
         any_kept = true;
       } else {
-        cut.push_back(d.whole);
+        cut.push_back(next->whole);
       }
     }
     if (cut.empty()) continue;

@@ -186,6 +186,15 @@ TEST(SbatchScript, IdentityTextIsTheSameWhenADirectiveIsAddedOrChanged) {
   EXPECT_EQ(identity(c), a);
 }
 
+TEST(SbatchScript, ManyDirectivesTakeNoSquareOfTime) {
+  std::string text = "#!/bin/sh\n";
+  for (int i = 0; i < 20'000; ++i) text += "#SBATCH --mem=1G -J x\n";
+  const auto script = ReadSbatchScript(text);
+  EXPECT_EQ(script.directives.size(), 40'000u);
+  EXPECT_LE(script.warnings.size(), 1000u);
+  EXPECT_LT(WithoutResourceDirectives(text, script).size(), text.size());
+}
+
 struct MemoryCase {
   const char* text;
   int64_t mib;  // -1: refused

@@ -15,6 +15,8 @@ using platform::BaseName;
 using platform::JoinPath;
 using platform::NormalizePath;
 
+constexpr int kMostTurns = 30'000;  // beyond any script that a person wrote
+
 bool IsOneOf(std::string_view word, std::initializer_list<std::string_view> words) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
@@ -128,7 +130,7 @@ class Collector {
       return;
     }
     ShellCommand turn = command;
-    for (size_t i = 0; i < turns; ++i) {
+    for (size_t i = 0; i < turns && ++turns_ < kMostTurns; ++i) {
       for (auto& word : turn.words)
         if (!word.alternatives.empty()) word.text = word.alternatives[i % word.alternatives.size()];
       ReadCommand(turn);
@@ -268,6 +270,7 @@ class Collector {
   std::string work_dir_;
   const ShellScript& script_;
   std::vector<Directory> directories_;  // by depth of subshells
+  int turns_ = 0;                       // of loops, over all commands
   ShellReferences out_;
 };
 
