@@ -1,194 +1,323 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time of `expanse executions` at the data plane with many executions stored (1,000,000 or the
-// argument): the handler with each filter, first page and a page from the middle. Prints
-// name,metric,value,unit.
+// bench_executions_list [ROWS [DATABASE]]: the time of one page of `expanse executions` for each
+// filter, on a data plane database with ROWS executions (default 1,000,000) of 200 users on 4
+// computes over a year. A DATABASE that exists is used as it is; without one a temporary one is
+// filled. Prints name,metric,value,unit.
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <random>
 #include <string>
 #include <vector>
 
+#include <time.h>
+
+#include "base/log.h"
+#include "base/strings.h"
 #include "data_plane/executions/execution_service.h"
+#include "expanse/common/v1/execution.pb.h"
+#include "platform/crypto/crypto.h"
 #include "platform/fs/fs.h"
-#include "storage/blob/blob_store.h"
-#include "storage/relational/database.h"
 #include "storage/relational/migrate.h"
 
+namespace expanse {
 namespace {
 
-using namespace expanse;  // NOLINT(google-build-using-namespace): a program of one file
+using common::v1::Execution;
 
-constexpr char kOrg[] = "01940000-0000-7000-8000-0000000000a0";
-constexpr int64_t kT = 1'700'000'000'000;
+const OrgId kOrg("0190a000-0000-7000-8000-000000000001");
+constexpr int64_t kYearMs = int64_t{365} * 86'400'000;
+constexpr int64_t kStartMs = 1'764'000'000'000;
+constexpr int kUsers = 200;
+constexpr int kBatch = 20'000;
 
-std::string IdOf(int64_t i) {
-  char text[64];
-  std::snprintf(text, sizeof text, "01940000-0000-7000-8000-%012llx",
-                static_cast<unsigned long long>(i));
-  return text;
+std::string ComputeOf(int n) { return "0190a000-0000-7000-8000-0000000000c" + std::to_string(n); }
+
+// Heavy and light users as sites have them: the first has some 10 % of all runs.
+int PickUser(std::mt19937_64& random) {
+  const double u = std::uniform_real_distribution<double>(0, 1)(random);
+  return std::min(kUsers - 1, static_cast<int>(static_cast<double>(kUsers) * u * u * u));
 }
 
-common::v1::Execution Make(int64_t i) {
-  common::v1::Execution e;
-  e.set_execution_id(IdOf(i));
-  e.set_compute_id("c" + std::to_string(i % 3));
+Execution MakeExecution(int64_t n, int64_t rows, std::mt19937_64& random) {
+  Execution e;
+  const int64_t at = kStartMs + n * (kYearMs / rows);
+  e.set_execution_id(FormatUuidV7(at, [&] {
+    std::array<uint8_t, 10> bytes{};
+    for (auto& b : bytes) b = static_cast<uint8_t>(random());
+    return bytes;
+  }()));
+  e.set_compute_id(ComputeOf(static_cast<int>(random() % 10 < 7 ? 0 : 1 + random() % 3)));
   e.set_source_type(common::v1::SOURCE_TYPE_SLURM);
-  e.set_native_id(std::to_string(i));
-  // One user has half of everything.
-  e.set_user(i % 2 == 0 ? "user5" : "user" + std::to_string(i % 97));
-  e.set_account("research");
-  e.set_partition("main");
-  e.set_job_name("train-" + std::to_string(i % 1000));
-  // One in a thousand ran out of memory: a filter that finds little.
-  const bool oom = i % 1000 == 7;
-  e.set_status(oom ? common::v1::EXECUTION_STATUS_FAILED : common::v1::EXECUTION_STATUS_SUCCEEDED);
-  e.set_outcome(oom ? common::v1::EXECUTION_OUTCOME_OUT_OF_MEMORY
-                    : common::v1::EXECUTION_OUTCOME_SUCCESS);
-  e.set_submit_time_ms(kT + i * 1000);
-  e.set_start_time_ms(kT + i * 1000 + 500);
-  e.set_end_time_ms(kT + i * 1000 + 60'000);
-  e.set_work_dir("/home/user/projects/model/run");
-  e.set_command("/home/user/projects/model/run/train.sh");
-  e.set_submit_line("sbatch --mem=8G --time=1:00:00 train.sh");
-  for (const char* id : {"batch", "extern", "0"}) {
-    auto* step = e.add_steps();
-    step->set_step_id(id);
-    step->mutable_memory_need()->set_value(i);
-  }
-  for (const char* field : {"memory_need", "bundle_id", "cpu_seconds"})
-    (*e.mutable_unknown())[field] = "not reported (seen by sacct, scontrol, squeue)";
+  e.set_native_id(std::to_string(1000 + n % 600'000));
+  const int user = PickUser(random);
+  e.set_user("user" + std::to_string(user));
+  e.set_account("project" + std::to_string(user / 8));
+  e.set_partition("batch");
+  e.set_job_name("train-" + std::to_string(random() % 40));
+  e.set_submit_time_ms(at);
+  const auto dice = random() % 1000;
+  const bool is_live = n > rows - 200;
+  e.set_status(is_live      ? common::v1::EXECUTION_STATUS_RUNNING
+               : dice < 850 ? common::v1::EXECUTION_STATUS_SUCCEEDED
+               : dice < 950 ? common::v1::EXECUTION_STATUS_FAILED
+                            : common::v1::EXECUTION_STATUS_CANCELLED);
+  e.set_outcome(is_live      ? common::v1::EXECUTION_OUTCOME_UNSPECIFIED
+                : dice < 850 ? common::v1::EXECUTION_OUTCOME_SUCCESS
+                : dice < 930 ? common::v1::EXECUTION_OUTCOME_FAILURE
+                : dice < 940 ? common::v1::EXECUTION_OUTCOME_OUT_OF_MEMORY
+                : dice < 950 ? common::v1::EXECUTION_OUTCOME_TIMEOUT
+                             : common::v1::EXECUTION_OUTCOME_CANCELLED);
+  e.set_start_time_ms(at + 60'000);
+  e.set_end_time_ms(at + 60'000 + static_cast<int64_t>(random() % 7'200'000));
+  e.mutable_requested()->set_cpu_cores(8);
+  e.mutable_requested()->set_memory_bytes(int64_t{16} << 30);
+  e.mutable_requested()->set_walltime_seconds(7200);
+  e.mutable_memory_need()->set_value(static_cast<int64_t>(random() % (int64_t{16} << 30)));
+  e.mutable_cpu_seconds()->set_value(static_cast<double>(random() % 100'000) / 10);
+  e.add_nodes("node" + std::to_string(random() % 500));
+  e.set_work_dir("/home/" + e.user() + "/projects/a-project-with-a-long-name/runs");
+  e.set_command(e.work_dir() + "/submit.slurm");
+  e.set_stdout_path(e.work_dir() + "/slurm-" + e.native_id() + ".out");
+  e.set_submit_line("sbatch --mem=16G -c 8 submit.slurm");
+  e.set_script_hash(platform::Sha256Hex(e.user() + e.job_name()));
+  e.set_tree_hash(platform::Sha256Hex(e.user()));
+  e.set_args_hash(platform::Sha256Hex(std::to_string(random() % 50)));
+  (*e.mutable_unknown())["gpu_model"] = "the job had no GPU";
   return e;
 }
 
-Status Fill(storage::Database& database, int64_t count) {
-  constexpr int64_t kChunk = 20'000;
-  for (int64_t from = 0; from < count; from += kChunk)
-    EXPANSE_CHECK_OK(database.Write([&](storage::Transaction& tx) -> Status {
-      for (int64_t i = from; i < std::min(count, from + kChunk); ++i) {
-        const auto e = Make(i);
-        EXPANSE_CHECK_OK(tx.Execute(
-            "INSERT INTO executions (org_id, execution_id, compute_id, source_type, native_id, "
-            "display_id, sort_ms, submit_ms, start_ms, end_ms, status, outcome, user_name, "
-            "job_name, script_hash, tree_hash, args_hash, merged) VALUES ($1, $2, $3, 1, $4, $4, "
-            "$5, $5, $6, $7, $8, $9, $10, $11, $12, $12, $12, $13)",
-            {kOrg, e.execution_id(), e.compute_id(), e.native_id(), e.submit_time_ms(),
-             e.start_time_ms(), e.end_time_ms(), static_cast<int64_t>(e.status()),
-             static_cast<int64_t>(e.outcome()), e.user(), e.job_name(),
-             "hash" + std::to_string(i % 5000), storage::Blob{e.SerializeAsString()}}));
-      }
-      return {};
-    }));
+Status Insert(storage::Transaction& transaction, const Execution& e) {
+  EXPANSE_CHECK_OK(transaction.Execute(
+      "INSERT INTO executions (org_id, execution_id, compute_id, source_type, native_id, "
+      "display_id, sort_ms, submit_ms, start_ms, end_ms, status, outcome, user_name, job_name, "
+      "script_hash, tree_hash, args_hash, merged) VALUES ($1, $2, $3, $4, $5, $5, $6, $6, $7, $8, "
+      "$9, $10, $11, $12, $13, $14, $15, $16)",
+      {kOrg, e.execution_id(), e.compute_id(), static_cast<int64_t>(e.source_type()), e.native_id(),
+       e.submit_time_ms(), e.start_time_ms(), e.end_time_ms(), static_cast<int64_t>(e.status()),
+       static_cast<int64_t>(e.outcome()), e.user(), e.job_name(), e.script_hash(), e.tree_hash(),
+       e.args_hash(), storage::Blob{e.SerializeAsString()}}));
   return {};
 }
 
-template <typename Call>
-void Measure(const char* name, Call call) {
+// A person with two common names and one with two that never ran anything.
+Status MapUsers(storage::Database& database) {
+  for (const auto& [email, user] :
+       {std::pair("a@example.org", "user3"), std::pair("a@example.org", "user150"),
+        std::pair("b@example.org", "ghost1"), std::pair("b@example.org", "ghost2")})
+    EXPANSE_CHECK_OK(database.Execute(
+        "INSERT INTO user_mappings (org_id, email, compute_id, scheduler_user) VALUES ($1, $2, '', "
+        "$3) ON CONFLICT (org_id, email, compute_id, scheduler_user) DO NOTHING",
+        {kOrg, email, user}));
+  return {};
+}
+
+Status Fill(storage::Database& database, int64_t rows) {
+  std::mt19937_64 random(1);
+  for (int64_t n = 0; n < rows;) {
+    EXPANSE_CHECK_OK(database.Write([&](storage::Transaction& transaction) -> Status {
+      for (const int64_t end = std::min(rows, n + kBatch); n < end; ++n)
+        EXPANSE_CHECK_OK(Insert(transaction, MakeExecution(n, rows, random)));
+      return {};
+    }));
+  }
+  return database.Write([](storage::Transaction& transaction) -> Status {
+    for (int c = 0; c < 4; ++c)
+      EXPANSE_CHECK_OK(transaction.Execute(
+          "INSERT INTO computes (org_id, compute_id, name, type, team_id, updated_ms) VALUES "
+          "($1, $2, $3, 1, $4, 0)",
+          {kOrg, ComputeOf(c), "compute" + std::to_string(c), c == 0 ? "team-a" : ""}));
+    return {};
+  });
+}
+
+rpc::CallContext Caller(bool sees_all) {
+  rpc::CallContext context{{}, Deadline::In(Seconds(60)), ""};
+  context.caller.kind = rpc::CallerKind::kUser;
+  context.caller.org = kOrg;
+  context.caller.email = "a@example.org";
+  if (sees_all) context.caller.permissions = {"executions.read_all"};
+  return context;
+}
+
+double ThreadCpuMs() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
+}
+
+bool Measure(const std::string& name, const std::function<Result<size_t>()>& call) {
   std::vector<double> ms;
+  std::vector<double> cpu_ms;  // of this thread: what a busy machine does not distort
+  size_t found = 0;
   for (int i = 0; i < 21; ++i) {
-    const auto start = std::chrono::steady_clock::now();
-    if (!call()) {
-      std::printf("%s,error,1,\n", name);
-      return;
+    const double cpu_begin = ThreadCpuMs();
+    const auto begin = std::chrono::steady_clock::now();
+    const auto result = call();
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+    cpu_ms.push_back(ThreadCpuMs() - cpu_begin);
+    if (!result.ok()) {
+      std::fprintf(stderr, "%s: %s\n", name.c_str(), result.error().message().c_str());
+      return false;
     }
-    ms.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
-                     .count());
+    found = *result;
+    ms.push_back(took.count());
   }
   const double first = ms.front();
   std::sort(ms.begin(), ms.end());
-  std::printf("%s,first,%.2f,ms\n%s,median,%.2f,ms\n%s,worst,%.2f,ms\n", name, first, name,
-              ms[ms.size() / 2], name, ms.back());
+  std::sort(cpu_ms.begin(), cpu_ms.end());
+  std::printf("%s,first,%.2f,ms\n%s,median,%.2f,ms\n%s,median_cpu,%.2f,ms\n%s,rows,%zu,count\n",
+              name.c_str(), first, name.c_str(), ms[ms.size() / 2], name.c_str(),
+              cpu_ms[cpu_ms.size() / 2], name.c_str(), found);
+  std::fflush(stdout);
+  return true;
+}
+
+bool MeasureLists(data_plane::ExecutionService& service) {
+  struct Case {
+    const char* name;
+    bool sees_all;
+    std::function<void(data::v1::ListExecutionsRequest&)> set;
+  };
+  using data::v1::ListExecutionsRequest;
+  const Case cases[] = {
+      {"newest", true, [](ListExecutionsRequest&) {}},
+      {"newest_team_scoped", false, [](ListExecutionsRequest&) {}},
+      {"limit_1000", true, [](auto& r) { r.set_limit(1000); }},
+      {"status_failed", true, [](auto& r) { r.set_status(common::v1::EXECUTION_STATUS_FAILED); }},
+      {"status_running", true, [](auto& r) { r.set_status(common::v1::EXECUTION_STATUS_RUNNING); }},
+      {"status_queued_none", true,
+       [](auto& r) { r.set_status(common::v1::EXECUTION_STATUS_QUEUED); }},
+      {"outcome_oom", true,
+       [](auto& r) { r.set_outcome(common::v1::EXECUTION_OUTCOME_OUT_OF_MEMORY); }},
+      {"user_heavy", true, [](auto& r) { r.set_user("user0"); }},
+      {"user_light", true, [](auto& r) { r.set_user("user199"); }},
+      {"user_none", true, [](auto& r) { r.set_user("nobody"); }},
+      {"mine_two_names", true, [](auto& r) { r.set_mine(true); }},
+      {"compute_large", true, [](auto& r) { r.set_compute_id(ComputeOf(0)); }},
+      {"compute_small", true, [](auto& r) { r.set_compute_id(ComputeOf(3)); }},
+      {"user_heavy_status_queued_none", true,
+       [](auto& r) {
+         r.set_user("user0");
+         r.set_status(common::v1::EXECUTION_STATUS_QUEUED);
+       }},
+      {"user_heavy_running", true,
+       [](auto& r) {
+         r.set_user("user0");
+         r.set_status(common::v1::EXECUTION_STATUS_RUNNING);
+       }},
+      {"user_light_outcome_oom", true,
+       [](auto& r) {
+         r.set_user("user199");
+         r.set_outcome(common::v1::EXECUTION_OUTCOME_OUT_OF_MEMORY);
+       }},
+      {"compute_small_outcome_timeout", true,
+       [](auto& r) {
+         r.set_compute_id(ComputeOf(3));
+         r.set_outcome(common::v1::EXECUTION_OUTCOME_TIMEOUT);
+       }},
+      {"compute_large_status_queued_none", true,
+       [](auto& r) {
+         r.set_compute_id(ComputeOf(0));
+         r.set_status(common::v1::EXECUTION_STATUS_QUEUED);
+       }},
+      {"user_compute_status_outcome", true,
+       [](auto& r) {
+         r.set_user("user0");
+         r.set_compute_id(ComputeOf(1));
+         r.set_status(common::v1::EXECUTION_STATUS_FAILED);
+         r.set_outcome(common::v1::EXECUTION_OUTCOME_TIMEOUT);
+       }},
+      {"mine_failed_team_scoped", false,
+       [](auto& r) {
+         r.set_mine(true);
+         r.set_status(common::v1::EXECUTION_STATUS_FAILED);
+       }},
+  };
+  for (const Case& c : cases) {
+    ListExecutionsRequest request;
+    c.set(request);
+    const bool ok = Measure(c.name, [&]() -> Result<size_t> {
+      EXPANSE_TRY(const auto page, service.ListExecutions(Caller(c.sees_all), request));
+      return static_cast<size_t>(page.executions_size());
+    });
+    if (!ok) return false;
+  }
+  return true;
+}
+
+bool MeasureOthers(data_plane::ExecutionService& service) {
+  // A page from the middle of the year.
+  data::v1::ListExecutionsRequest page;
+  page.set_page_token(Base64UrlEncode(std::to_string(kStartMs + kYearMs / 2) +
+                                      "/0190a000-0000-7000-8000-000000000000"));
+  data::v1::ResolveExecutionRequest resolve;
+  resolve.set_native_id("41982");
+  data::v1::ListRunsOfSourceRequest source;
+  source.set_compute_id(ComputeOf(0));
+  source.set_script_hash(platform::Sha256Hex("user0train-7"));
+  source.set_tree_hash(platform::Sha256Hex("user0"));
+  source.set_args_hash(platform::Sha256Hex("17"));
+  source.set_user("user0");
+  source.set_job_name("train-7");
+  data::v1::ListExecutionsRequest mine;
+  mine.set_mine(true);
+  rpc::CallContext rare = Caller(true);
+  rare.caller.email = "b@example.org";
+  return Measure("mine_two_names_without_runs",
+                 [&]() -> Result<size_t> {
+                   EXPANSE_TRY(const auto r, service.ListExecutions(rare, mine));
+                   return static_cast<size_t>(r.executions_size());
+                 }) &&
+         Measure("page_in_the_middle",
+                 [&]() -> Result<size_t> {
+                   EXPANSE_TRY(const auto r, service.ListExecutions(Caller(true), page));
+                   return static_cast<size_t>(r.executions_size());
+                 }) &&
+         Measure("resolve_native_id",
+                 [&]() -> Result<size_t> {
+                   EXPANSE_TRY(const auto r, service.ResolveExecution(Caller(true), resolve));
+                   return static_cast<size_t>(r.executions_size());
+                 }) &&
+         Measure("runs_of_source", [&]() -> Result<size_t> {
+           EXPANSE_TRY(const auto r, service.ListRunsOfSource(Caller(true), source));
+           return static_cast<size_t>(r.runs_size());
+         });
+}
+
+Status Run(int64_t rows, const std::string& path) {
+  const platform::Fs fs;
+  const bool is_new = !fs.Exists(path);
+  EXPANSE_TRY(const auto database, storage::Database::Open("sqlite:" + path));
+  EXPANSE_CHECK_OK(storage::Migrate(*database, storage::DataMigrations()));
+  if (is_new) {
+    const auto begin = std::chrono::steady_clock::now();
+    EXPANSE_CHECK_OK(Fill(*database, rows));
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    std::printf("fill,rate,%.0f,rows/s\n", static_cast<double>(rows) / took.count());
+  }
+  EXPANSE_CHECK_OK(MapUsers(*database));
+  EXPANSE_TRY(const auto info, fs.Stat(path));
+  std::printf("database,size,%.0f,MiB\n", static_cast<double>(info.size) / (1 << 20));
+  EXPANSE_TRY(const auto blobs, storage::BlobStore::Open("file:" + path + "-blobs"));
+  data_plane::ExecutionService service(*database, *blobs);
+  if (!MeasureLists(service) || !MeasureOthers(service))
+    return Error(Code::kInternal, "a query failed");
+  return {};
 }
 
 }  // namespace
+}  // namespace expanse
 
 int main(int argc, char** argv) {
-  const int64_t count = argc > 1 ? std::atoll(argv[1]) : 1'000'000;
-  const platform::TempDir dir;
-  auto database = storage::Database::Open("sqlite:" + dir.path() + "/data.db").value();
-  auto blobs = storage::BlobStore::Open("file:" + dir.path() + "/blobs").value();
-  if (!storage::Migrate(*database, storage::DataMigrations()).ok()) return 1;
-  for (const char* compute : {"c0", "c1", "c2"})
-    if (!database
-             ->Execute("INSERT INTO computes (org_id, compute_id, name, type, team_id, updated_ms) "
-                       "VALUES ($1, $2, $2, 1, $3, 0)",
-                       {kOrg, compute, std::string(compute) == "c2" ? "team" : ""})
-             .ok())
-      return 1;
-  const Status filled = Fill(*database, count);
-  if (!filled.ok()) {
-    std::fprintf(stderr, "%s\n", filled.error().message().c_str());
-    return 1;
-  }
-  data_plane::ExecutionService service(*database, *blobs);
-  rpc::CallContext owner{{}, Deadline::In(Millis(600'000)), ""};
-  owner.caller.org = OrgId(kOrg);
-  owner.caller.email = "user5@example.org";
-  owner.caller.permissions = {"executions.read", "executions.read_all"};
-  rpc::CallContext member = owner;
-  member.caller.permissions = {"executions.read"};
-  const auto list = [&](const char* name, const rpc::CallContext& context, auto fill) {
-    data::v1::ListExecutionsRequest request;
-    fill(request);
-    Measure(name, [&] {
-      auto answer = service.ListExecutions(context, request);
-      return answer.ok();
-    });
-  };
-  using Request = data::v1::ListExecutionsRequest;
-  list("executions", owner, [](Request&) {});
-  list("executions_member", member, [](Request&) {});
-  list("executions_user", owner, [](Request& r) { r.set_user("user5"); });
-  list("executions_mine", owner, [](Request& r) { r.set_mine(true); });
-  list("executions_oom", owner,
-       [](Request& r) { r.set_outcome(common::v1::EXECUTION_OUTCOME_OUT_OF_MEMORY); });
-  list("executions_user_failed", owner, [](Request& r) {
-    r.set_user("user5");
-    r.set_status(common::v1::EXECUTION_STATUS_FAILED);
-  });
-  list("executions_user_oom", owner, [](Request& r) {
-    r.set_user("user5");
-    r.set_outcome(common::v1::EXECUTION_OUTCOME_OUT_OF_MEMORY);
-  });
-  list("executions_user_succeeded", owner, [](Request& r) {
-    r.set_user("user5");
-    r.set_outcome(common::v1::EXECUTION_OUTCOME_SUCCESS);
-    r.set_compute_id("c1");
-  });
-  list("executions_compute_oom", owner, [](Request& r) {
-    r.set_compute_id("c1");
-    r.set_outcome(common::v1::EXECUTION_OUTCOME_OUT_OF_MEMORY);
-  });
-  list("executions_member_oom", member,
-       [](Request& r) { r.set_outcome(common::v1::EXECUTION_OUTCOME_OUT_OF_MEMORY); });
-  list("executions_mine_oom", owner, [](Request& r) {
-    r.set_mine(true);
-    r.set_outcome(common::v1::EXECUTION_OUTCOME_OUT_OF_MEMORY);
-  });
-  list("executions_nobody", owner, [](Request& r) { r.set_user("nobody"); });
-  list("executions_compute", owner, [](Request& r) { r.set_compute_id("c1"); });
-  auto middle = service.ListExecutions(owner, [] {
-    Request r;
-    r.set_limit(1000);
-    return r;
-  }());
-  list("executions_page_2", owner,
-       [&](Request& r) { r.set_page_token(middle->next_page_token()); });
-  Measure("resolve", [&] {
-    data::v1::ResolveExecutionRequest request;
-    request.set_native_id(std::to_string(count / 2));
-    auto answer = service.ResolveExecution(owner, request);
-    return answer.ok() && answer->executions_size() == 1;
-  });
-  Measure("runs_of_source", [&] {
-    data::v1::ListRunsOfSourceRequest request;
-    request.set_compute_id("c1");
-    request.set_script_hash("hash7");
-    request.set_tree_hash("hash7");
-    request.set_args_hash("hash7");
-    request.set_user("user5");
-    request.set_job_name("train-5");
-    return service.ListRunsOfSource(owner, request).ok();
-  });
-  return 0;
+  const int64_t rows = argc > 1 ? std::atoll(argv[1]) : 1'000'000;
+  const expanse::platform::TempDir directory;
+  const std::string path = argc > 2 ? argv[2] : directory.path() + "/data.db";
+  const auto status = expanse::Run(rows, path);
+  if (!status.ok())
+    std::fprintf(stderr, "bench_executions_list: %s\n", status.error().message().c_str());
+  return status.ok() ? 0 : 1;
 }

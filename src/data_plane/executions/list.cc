@@ -18,6 +18,7 @@ using data::v1::ListExecutionsResponse;
 constexpr int kDefaultLimit = 25;
 constexpr int kMaxLimit = 1'000;
 constexpr int kMaxResolved = 100;
+constexpr size_t kMaxAlternatives = 100;
 
 struct PageToken {
   int64_t sort_ms = 0;
@@ -37,22 +38,40 @@ Result<PageToken> ParseToken(const std::string& text) {
   return PageToken{*sort_ms, std::string(parts[1])};
 }
 
-// "user_name = $3" or, with several names, one OR over them; "" when nobody can match.
-std::string MineCondition(const std::vector<SchedulerUser>& users, SqlFilter* filter) {
-  std::string out;
+// One condition for each scheduler user: "user_name = $3", with its compute where it has one. Each
+// is asked apart, so that each has its index; engines bound how many that can be (SQLite: 500).
+std::vector<std::string> MineConditions(const std::vector<SchedulerUser>& users,
+                                        SqlFilter* filter) {
+  std::vector<std::string> out;
   for (const SchedulerUser& user : users) {
-    if (!out.empty()) out += " OR ";
-    const std::string name = "user_name = " + filter->Bind(user.user);
-    out += user.compute_id.empty()
-               ? name
-               : "(" + name + " AND compute_id = " + filter->Bind(user.compute_id) + ")";
+    out.push_back("user_name = " + filter->Bind(user.user));
+    if (!user.compute_id.empty())
+      out.back() += " AND compute_id || '' = " + filter->Bind(user.compute_id);
   }
-  return out;
+  if (out.size() <= kMaxAlternatives) return out;
+  std::string any;
+  for (const std::string& one : out) any += (any.empty() ? "((" : " OR (") + one + ")";
+  return std::vector<std::string>{any + ")"};
 }
 
-// False when no execution can match.
-Result<bool> AddFilters(storage::Transaction& transaction, const rpc::Caller& caller,
-                        const ListExecutionsRequest& request, SqlFilter* filter) {
+// The newest rows that match the filter and any one of the alternatives.
+std::string NewestOf(const std::string& where, const std::vector<std::string>& alternatives,
+                     const std::string& limit) {
+  const std::string order = " ORDER BY sort_ms DESC, execution_id DESC LIMIT " + limit;
+  std::string out;
+  for (const std::string& alternative : alternatives) {
+    if (!out.empty()) out += " UNION ";
+    out += "SELECT * FROM (SELECT sort_ms, execution_id, merged FROM executions WHERE " + where +
+           " AND " + alternative + order + ") AS part";
+  }
+  return out + order;
+}
+
+// Answers alternatives of which one has to match as well; none: no execution can match.
+Result<std::vector<std::string>> AddFilters(storage::Transaction& transaction,
+                                            const rpc::Caller& caller,
+                                            const ListExecutionsRequest& request,
+                                            SqlFilter* filter) {
   // Two filters have an index of their own (user or compute, with outcome or status); a third must
   // not tempt the planner to another one, so it is no bare column (|| and + keep the value).
   int place = request.mine() ? 1 : 0;
@@ -71,13 +90,9 @@ Result<bool> AddFilters(storage::Transaction& transaction, const rpc::Caller& ca
     state("outcome", request.outcome());
   if (request.status() != common::v1::EXECUTION_STATUS_UNSPECIFIED)
     state("status", request.status());
-  if (request.mine()) {
-    EXPANSE_TRY(const auto users, SchedulerUsersOf(transaction, caller));
-    const std::string mine = MineCondition(users, filter);
-    if (mine.empty()) return false;
-    filter->where += " AND (" + mine + ")";
-  }
-  return true;
+  if (!request.mine()) return std::vector<std::string>{"TRUE"};
+  EXPANSE_TRY(const auto users, SchedulerUsersOf(transaction, caller));
+  return MineConditions(users, filter);
 }
 
 }  // namespace
@@ -90,9 +105,9 @@ Result<ListExecutionsResponse> ExecutionService::ListExecutions(
       return Error(Code::kInvalidArgument, "a filter holds a NUL byte");
   return database_.Read([&](storage::Transaction& transaction) -> Result<ListExecutionsResponse> {
     EXPANSE_TRY(SqlFilter filter, VisibleTo(transaction, context.caller));
-    EXPANSE_TRY(const bool possible, AddFilters(transaction, context.caller, request, &filter));
+    EXPANSE_TRY(const auto alternatives, AddFilters(transaction, context.caller, request, &filter));
     ListExecutionsResponse response;
-    if (!possible) return response;
+    if (alternatives.empty()) return response;
     if (!request.page_token().empty()) {
       EXPANSE_TRY(const PageToken token, ParseToken(request.page_token()));
       const std::string sort_ms = filter.Bind(token.sort_ms);
@@ -101,10 +116,7 @@ Result<ListExecutionsResponse> ExecutionService::ListExecutions(
     }
     const std::string bound = filter.Bind(limit + 1);
     EXPANSE_TRY(auto rows,
-                transaction.Query("SELECT sort_ms, execution_id, merged FROM executions WHERE " +
-                                      filter.where +
-                                      " ORDER BY sort_ms DESC, execution_id DESC LIMIT " + bound,
-                                  filter.params));
+                transaction.Query(NewestOf(filter.where, alternatives, bound), filter.params));
     const size_t count = std::min(rows.size(), static_cast<size_t>(limit));
     for (size_t i = 0; i < count; ++i) {
       auto* execution = response.add_executions();

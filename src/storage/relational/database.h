@@ -10,7 +10,8 @@
 //    TIMESTAMP, JSON, ENUM, AUTOINCREMENT: ids are minted by the program, JSON is TEXT that SQL
 //    never looks into.
 //  * PRIMARY KEY (several columns, named in the order of the lookups), UNIQUE, NOT NULL, CHECK,
-//    REFERENCES … ON DELETE CASCADE (enforced), CREATE INDEX [IF NOT EXISTS] … [WHERE …].
+//    REFERENCES … ON DELETE CASCADE (enforced), CREATE INDEX [IF NOT EXISTS] … [WHERE …],
+//    DROP INDEX.
 //    ALTER TABLE: ADD COLUMN, RENAME TO, RENAME COLUMN, one change a statement.
 //  * INSERT … ON CONFLICT (columns) DO NOTHING | DO UPDATE SET x = excluded.x [WHERE …]; RETURNING;
 //    WITH; UPDATE … FROM; CASE; COALESCE; row values ((a, b) < ($1, $2)); IS [NOT] DISTINCT FROM;

@@ -92,7 +92,7 @@ void Head::Replay(std::string_view payload) {
     const auto bytes = reader.Bytes(count * sizeof(double));
     if (!reader.ok()) return;
     values.resize(static_cast<size_t>(count));
-    std::memcpy(values.data(), bytes.data(), bytes.size());
+    if (!bytes.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
     if (const auto known = by_id_.find(id); known != by_id_.end())
       Add(*known->second, times, values);
     else
