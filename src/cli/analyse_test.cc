@@ -155,6 +155,28 @@ TEST_F(AnalyseCommand, WithoutHistoryNothingIsInvented) {
             "expanse: warning: no recorded run of this source on this compute\n");
 }
 
+TEST_F(AnalyseCommand, ALongHistoryIsCountedAndNotListedWhole) {
+  result().mutable_completion_probability()->set_success_count(60);
+  for (int i = 0; i < 50; ++i) result().add_evidence()->set_scheduler_job_id(std::to_string(i));
+  EXPECT_EQ(machine_.Run({"analyse", "train.slurm"}), kExitOk);
+  EXPECT_NE(machine_.terminal.out.find(
+                "60 (SLURM jobs 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 48 more)"),
+            std::string::npos)
+      << machine_.terminal.out;
+}
+
+TEST_F(AnalyseCommand, OneFailedRunIsNoSuccess) {
+  result().clear_completion_probability();
+  auto* evidence = result().add_evidence();
+  evidence->set_scheduler_job_id("7");
+  evidence->set_outcome(common::v1::EXECUTION_OUTCOME_TIMEOUT);
+  EXPECT_EQ(machine_.Run({"analyse", "train.slurm"}), kExitOk);
+  EXPECT_NE(machine_.terminal.out.find("  successful_runs            0\n"
+                                       "  failed_runs                1 (SLURM jobs 7)\n"),
+            std::string::npos)
+      << machine_.terminal.out;
+}
+
 TEST_F(AnalyseCommand, RisksExclusionsAndQuantilesHaveTheirSections) {
   AddTextRows();
   auto& r = result();
@@ -167,6 +189,12 @@ TEST_F(AnalyseCommand, RisksExclusionsAndQuantilesHaveTheirSections) {
   risk->set_reason("2 of 8 runs reached the requested memory");
   r.set_excluded_runs(3);
   r.mutable_evidence(0)->set_similarity(0.9);
+  for (auto& evidence : *r.mutable_evidence())
+    evidence.set_outcome(common::v1::EXECUTION_OUTCOME_SUCCESS);
+  auto* failed = r.add_evidence();
+  failed->set_scheduler_job_id("4405");
+  failed->set_similarity(0.98);
+  failed->set_outcome(common::v1::EXECUTION_OUTCOME_OUT_OF_MEMORY);
   auto* row = r.add_quantiles();
   row->set_resource("host_ram_bytes");
   row->set_p10(1073741824.0 * 10);

@@ -85,38 +85,57 @@ std::string Optimisation(const Context& context, const AnalyseResult& result, bo
   return out;
 }
 
-/// "SLURM jobs 4401, 4402; similarity 0.98".
-std::string EvidenceDetail(const AnalyseResult& result, std::string_view jobs) {
-  std::string ids;
+/// Recorded runs of one kind: how many, their jobs, how alike they are.
+struct Runs {
+  int count = 0;
   int listed = 0;
+  std::string ids;
   std::optional<double> least;
   std::optional<double> greatest;
-  for (const auto& evidence : result.evidence()) {
+
+  void Add(const intelligence::v1::Evidence& evidence) {
+    ++count;
     if (!evidence.scheduler_job_id().empty() && ++listed <= kListedJobs)
       ids += (ids.empty() ? "" : ", ") + EscapeForTerminal(evidence.scheduler_job_id());
-    if (!evidence.has_similarity()) continue;
+    if (!evidence.has_similarity()) return;
     least = std::min(least.value_or(evidence.similarity()), evidence.similarity());
     greatest = std::max(greatest.value_or(evidence.similarity()), evidence.similarity());
   }
-  std::string out;
-  if (!ids.empty()) out = fmt::format("{} {}", jobs, ids);
-  if (listed > kListedJobs) out += fmt::format(" and {} more", listed - kListedJobs);
-  if (!least) return out;
-  const std::string low = fmt::format("{:.2f}", *least);
-  const std::string high = fmt::format("{:.2f}", *greatest);
-  return out + (out.empty() ? "" : "; ") + "similarity " +
-         (low == high ? low : low + " to " + high);
+};
+
+/// "4 (SLURM jobs 4401, 4402, 4403, 4404; similarity 0.98)".
+std::string RunsText(const Runs& runs, std::string_view jobs) {
+  std::string detail;
+  if (!runs.ids.empty()) detail = fmt::format("{} {}", jobs, runs.ids);
+  // count can be more than what the answer lists.
+  if (const int more = runs.count - std::min(runs.listed, kListedJobs);
+      more > 0 && !runs.ids.empty())
+    detail += fmt::format(" and {} more", more);
+  if (runs.least) {
+    const std::string low = fmt::format("{:.2f}", *runs.least);
+    const std::string high = fmt::format("{:.2f}", *runs.greatest);
+    detail += (detail.empty() ? "" : "; ") + std::string("similarity ") +
+              (low == high ? low : low + " to " + high);
+  }
+  return detail.empty() ? std::to_string(runs.count) : fmt::format("{} ({})", runs.count, detail);
 }
 
 std::string Evidence(const Context& context, const AnalyseResult& result, std::string_view jobs) {
-  const int count = result.completion_probability().has_success_count()
-                        ? result.completion_probability().success_count()
-                        : result.evidence_size();
-  std::string detail = EvidenceDetail(result, jobs);
-  if (count == 0 && detail.empty()) detail = "no recorded runs of this source";
+  Runs succeeded;
+  Runs failed;
+  for (const auto& evidence : result.evidence()) {
+    const bool counts_as_success = evidence.outcome() == common::v1::EXECUTION_OUTCOME_SUCCESS ||
+                                   evidence.outcome() == common::v1::EXECUTION_OUTCOME_UNSPECIFIED;
+    (counts_as_success ? succeeded : failed).Add(evidence);
+  }
+  if (result.completion_probability().has_success_count())
+    succeeded.count = result.completion_probability().success_count();
   std::string out = "\n" + SectionTitle(context, "EVIDENCE");
-  out += Row("successful_runs",
-             detail.empty() ? std::to_string(count) : fmt::format("{} ({})", count, detail));
+  if (succeeded.count + failed.count == 0)
+    out += Row("successful_runs", "0 (no recorded runs of this source)");
+  else
+    out += Row("successful_runs", RunsText(succeeded, jobs));
+  if (failed.count > 0) out += Row("failed_runs", RunsText(failed, jobs));
   if (result.excluded_runs() > 0)
     out += Row("excluded_runs", fmt::format("{} (cancelled, or ended by no fault of the source)",
                                             result.excluded_runs()));

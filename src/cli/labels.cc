@@ -15,6 +15,21 @@ std::string Upper(std::string_view word) {
 
 }  // namespace
 
+std::string_view SourceTypeNoun(common::v1::SourceType type) {
+  switch (type) {
+    case common::v1::SOURCE_TYPE_SLURM:
+      return "SLURM";
+    case common::v1::SOURCE_TYPE_KUBERNETES:
+      return "Kubernetes";
+    case common::v1::SOURCE_TYPE_NOMAD:
+      return "Nomad";
+    case common::v1::SOURCE_TYPE_VM:
+      return "VM";
+    default:
+      return "scheduler";
+  }
+}
+
 std::string StatusLabel(common::v1::ExecutionStatus status) {
   if (status == common::v1::EXECUTION_STATUS_UNSPECIFIED) return "";
   return EnumLabel(common::v1::ExecutionStatus_Name(status), "EXECUTION_STATUS_");

@@ -17,6 +17,8 @@ inline constexpr std::string_view kStatuses[] = {"queued", "running",   "succeed
 inline constexpr std::string_view kOutcomes[] = {"success", "failure",       "cancelled",
                                                  "timeout", "out_of_memory", "unknown"};
 
+/// As prose names it: "SLURM".
+std::string_view SourceTypeNoun(common::v1::SourceType type);
 /// Empty for UNSPECIFIED.
 std::string StatusLabel(common::v1::ExecutionStatus status);
 std::string OutcomeLabel(common::v1::ExecutionOutcome outcome);

@@ -5,6 +5,7 @@
 
 #include "base/ids.h"
 #include "base/strings.h"
+#include "cli/labels.h"
 #include "cli/text.h"
 #include "expanse/control/v1/control.rpc.h"
 #include "expanse/data/v1/data.rpc.h"

@@ -190,6 +190,7 @@ void AddEvidence(const History& history, v1::AnalyseResult* result) {
     evidence->set_execution_id(execution.execution_id());
     evidence->set_scheduler_job_id(ToUtf8(execution.native_id()));
     evidence->set_similarity(run.run->similarity());
+    evidence->set_outcome(execution.outcome());
     std::string text = OutcomeText(execution.outcome());
     if (run.runtime) text += " after " + TimeText(run.runtime->value);
     if (run.memory) {
