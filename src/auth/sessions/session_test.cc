@@ -253,6 +253,28 @@ TEST_F(SessionVerifierTest, GivesTheCallerWhatTheClaimsSay) {
     EXPECT_EQ(verifier.Authenticate(Token(), kind).error().code(), Code::kUnauthenticated);
 }
 
+TEST_F(SessionVerifierTest, FirstCallersAfterAStartAllWaitForTheKeys) {
+  std::promise<void> fetch;
+  std::promise<void> fetching;
+  SessionVerifier verifier(
+      Options(),
+      [&]() -> Result<std::string> {
+        fetching.set_value();
+        fetch.get_future().wait();
+        return KeySet::ToJwks("deployment-1", {key_.public_jwk()});
+      },
+      clock_);
+  const std::string token = Token();
+  std::atomic<int> accepted = 0;
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 8; ++i)
+    callers.emplace_back([&] { accepted += verifier.Verify(token).ok() ? 1 : 0; });
+  fetching.get_future().wait();
+  fetch.set_value();
+  for (auto& t : callers) t.join();
+  EXPECT_EQ(accepted, 8);
+}
+
 TEST_F(SessionVerifierTest, InventedKeysDoNotHoldUpCallersWhileTheControlPlaneHangs) {
   std::promise<void> hang;
   std::promise<void> hanging;

@@ -130,9 +130,7 @@ void ControllerDaemon::Impl::SetProblem(std::string* kept, const std::string& pr
 }
 
 Millis ControllerDaemon::Impl::Reconcile() {
-  const MonoTime begun = parts.clock.Mono();
   const auto report = reconciler.Round();
-  const auto took = std::chrono::duration_cast<Millis>(parts.clock.Mono() - begun);
   SetProblem(&round_problem, report.ok() ? "" : report.error().message(),
              "reconciler.round_failed");
   if (!report.ok()) return options.poll;
@@ -143,12 +141,12 @@ Millis ControllerDaemon::Impl::Reconcile() {
                                    {"log_tails", report->log_tails},
                                    {"live", report->live},
                                    {"unsettled", report->unsettled},
-                                   {"ms", static_cast<int64_t>(took.count())}});
+                                   {"polling_ms", static_cast<int64_t>(report->polling.count())}});
     uplink_loop.Wake();
   }
   const bool soon = report->work_left || report->new_runs > 0;
   const Millis wish = soon ? options.fastest_poll : options.poll;
-  return std::min(kSlowestPoll, std::max(wish, took * kRestPerWork));
+  return std::min(kSlowestPoll, std::max(wish, report->polling * kRestPerWork));
 }
 
 void ControllerDaemon::Impl::CollectControllerEvents() {

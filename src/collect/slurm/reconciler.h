@@ -34,7 +34,7 @@ struct ReconcilerOptions {
   int64_t give_up_seconds = 86'400;  // an ended run that accounting never shows
   int64_t submit_line_wait_seconds = 60;
   Millis window_budget{10'000};   // per round, for reading a long absence
-  Millis evidence_budget{5'000};  // per round, for scripts and logs
+  Millis evidence_budget{3'000};  // per round, for scripts and logs
 };
 
 struct RoundReport {
@@ -45,6 +45,7 @@ struct RoundReport {
   int live = 0;            // runs that have not ended
   int unsettled = 0;       // ended, accounting still owed
   bool work_left = false;  // another round should come soon
+  Millis polling{0};       // time that went to SLURM's tools, scripts apart
 };
 
 class Reconciler {
@@ -81,8 +82,9 @@ class Reconciler {
   Status EndEarlierAttempts(const JobRecord& job, const RunState& run, RoundReport* report);
   Status SendFacts(const JobRecord& job, RunState* run, RoundReport* report);
   Status SendNotSeen(RunState* run, RoundReport* report);
-  Status LookAfterVanished(const Answers& answers, RoundReport* report);
+  Status LookAfterVanished(bool squeue_answered, RoundReport* report);
   Status SendEvidence(RoundReport* report);
+  Status SendEvidenceOf(RunState* run, RoundReport* report);
   Status SendComputeFacts();
   Status Send(data::v1::Record record);
   /// Since a stored time; a time in the future (the clock was set back) is long ago.

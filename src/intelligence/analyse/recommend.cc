@@ -15,6 +15,8 @@ namespace {
 
 // Less than this below the request is not worth an edit.
 constexpr double kWorthLowering = 0.95;
+// A margin beyond this comes from the least limit, not from the rule of margins.
+constexpr double kTellingMargin = 2.5;
 
 std::string SizeText(double bytes) { return FormatSizeProse(Bytes{std::llround(bytes)}); }
 std::string TimeText(double seconds) {
@@ -89,6 +91,8 @@ class Recommender {
                const std::string& why) {
     if (!why.empty()) {
       Say(fmt::format("{}: {}; {}.", name, basis, why));
+    } else if (limit.margin > kTellingMargin && limit.largest_is != Evidence::kKilled) {
+      Say(fmt::format("{}: {}; far above it, since a limit has a least size.", name, basis));
     } else {
       Say(fmt::format("{}: {}; {:.0f} % above it at {} risk, rounded up.", name, basis,
                       100 * limit.margin, RiskText(risk_)));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The figures that count recorded runs: outcome probabilities, recurrence and confidence score.
-// Formulas and rounding: docs/reference/statistics.md of the contract, sections 1, 2 and 6.
+// Formulas: Jeffreys' prior for a binomial rate, Laplace's rule of succession. Two decimals on the
+// wire, rounded once.
 #pragma once
 
 #include <string>

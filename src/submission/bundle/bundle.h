@@ -3,8 +3,8 @@
 // the collector call the same function, so that a script which is analysed and the job that was
 // submitted from it have the same identity. Nothing is executed; files are read, never written.
 //
-// Identity (docs/adr: bundle identity): three hashes, each SHA-256 over raw bytes with its own
-// domain prefix, and bundle_id = "b1:" + SHA-256 over the three.
+// Identity (docs/adr/0006-bundle-identity.md): three hashes, each SHA-256 over raw bytes with its
+// own domain prefix, and bundle_id = "b1:" + SHA-256 over the three.
 //   script_hash  the script without its resource directives (slurm_script/SbatchScript says which)
 //   tree_hash    path and content of every source file that was found
 //   args_hash    arguments of the script and the names set by --export, sorted

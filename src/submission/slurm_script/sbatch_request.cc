@@ -25,6 +25,7 @@ class Interpreter {
     ReadTime();
     ReadGpus();
     ReadArray();
+    CheckOverridden();
     DeriveTasks();
     DeriveGpus();
     DeriveCores();
@@ -148,6 +149,8 @@ class Interpreter {
   }
 
   void ReadGpus() {
+    bool typed = false;
+    bool untyped = false;
     for (const std::string_view name :
          {"gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket", "gres"}) {
       const auto* d = Find(name);
@@ -163,11 +166,26 @@ class Interpreter {
         if (gres.name != "gpu") continue;
         any = true;
         count += gres.count;
+        (gres.type.empty() ? untyped : typed) = true;
         if (!gres.type.empty()) out_.gpu_type = gres.type;
       }
-      if (!any || !out_.gpu_option.empty()) continue;
+      if (!any) continue;
+      if (typed && untyped) {
+        Refuse(*d, Error(Code::kInvalidArgument, "GPUs are asked for with a type and without one"));
+      }
+      if (name == "gpus-per-task") gpus_per_task_ = count;
+      if (name == "gpus-per-node" || !out_.ntasks_per_node) sets_nodes_ = true;
+      if (name == "gpus-per-node" || name == "gres") gpus_per_node_ = count;
+      if (!out_.gpu_option.empty()) continue;
       out_.gpu_option = std::string(name);
       gpu_units_ = std::min<int64_t>(count, std::numeric_limits<int32_t>::max());
+    }
+    const auto* per_task = Find("gpus-per-task");
+    if (per_task != nullptr && gpus_per_task_ > 0 && !out_.ntasks && !out_.ntasks_per_node &&
+        !(out_.nodes && out_.nodes->min == out_.nodes->max && !out_.cpus_per_task) &&
+        Find("gpus") == nullptr) {
+      Refuse(*per_task, Error(Code::kInvalidArgument,
+                              "--gpus-per-task needs --ntasks, --nodes or --gpus beside it"));
     }
   }
 
@@ -182,12 +200,42 @@ class Interpreter {
     }
   }
 
+  /// sbatch reads every value, also of an option that a later one replaces.
+  void CheckOverridden() {
+    for (const auto& d : script_.directives) {
+      if (d.effective || d.component != component_) continue;
+      const Status status = CheckValue(d);
+      if (!status.ok()) out_.refusals.push_back({d.line, status.error().message()});
+    }
+  }
+
+  template <typename T>
+  static Status StatusOf(const Result<T>& result) {
+    return result.ok() ? Status() : Status(result.error());
+  }
+
+  static Status CheckValue(const SbatchDirective& d) {
+    const auto name = d.option->name;
+    if (name == "mem" || name == "mem-per-cpu" || name == "mem-per-gpu") {
+      return StatusOf(ParseSbatchMemory(d.value));
+    }
+    if (name == "time" || name == "time-min") return StatusOf(ParseSbatchTime(d.value));
+    if (name == "nodes") return StatusOf(ParseSbatchNodes(d.value));
+    for (const auto* count : {"ntasks", "cpus-per-task", "ntasks-per-node", "tasks-per-node"})
+      if (name == count) return StatusOf(ParseSbatchCount(d.value, name, 1));
+    return {};
+  }
+
   static int32_t Clamped(int64_t value) {
     return static_cast<int32_t>(std::clamp<int64_t>(value, 0, std::numeric_limits<int32_t>::max()));
   }
 
   void DeriveTasks() {
     int32_t nodes = out_.nodes ? std::max(out_.nodes->min, 1) : 1;
+    if (!out_.nodes && sets_nodes_ && gpus_per_node_ > 0 && out_.gpu_option == "gpus") {
+      nodes = Clamped(std::max<int64_t>(gpu_units_ / gpus_per_node_, 1));
+      out_.unresolved["cpu_cores"] = "--gpus with a number of GPUs per node sets the nodes later";
+    }
     if (out_.ntasks) {
       out_.total_tasks = *out_.ntasks;
       if (out_.nodes && nodes > *out_.ntasks) {
@@ -201,10 +249,30 @@ class Interpreter {
       }
     } else if (out_.ntasks_per_node) {
       out_.total_tasks = Clamped(int64_t{nodes} * *out_.ntasks_per_node);
+    } else if (gpus_per_task_ > 0 && out_.gpu_option == "gpus") {
+      out_.total_tasks = Clamped(std::max<int64_t>(gpu_units_ / gpus_per_task_, 1));
     } else {
       out_.total_tasks = nodes;
     }
     out_.total_nodes = nodes;
+    CheckGpuTasks();
+  }
+
+  /// GPUs for each task and GPUs in all (or on each node) say how many tasks there are.
+  void CheckGpuTasks() {
+    if (out_.gpu_option == "gpus" && out_.nodes && gpu_units_ < out_.total_nodes) {
+      Refuse(*Find("gpus"), Error(Code::kInvalidArgument, "fewer GPUs in all than nodes"));
+    }
+    if (gpus_per_task_ <= 0) return;
+    const bool in_all =
+        out_.gpu_option == "gpus" && gpu_units_ / gpus_per_task_ != out_.total_tasks;
+    const bool per_node = gpus_per_node_ > 0 && out_.ntasks_per_node &&
+                          gpus_per_node_ / gpus_per_task_ != *out_.ntasks_per_node;
+    if (!in_all && !per_node) return;
+    Refuse(*Find("gpus-per-task"),
+           Error(Code::kInvalidArgument,
+                 "the GPUs asked for and --gpus-per-task give another number of tasks than the "
+                 "options for tasks"));
   }
 
   void DeriveGpus() {
@@ -267,6 +335,9 @@ class Interpreter {
   int component_;
   SbatchRequest out_;
   int64_t gpu_units_ = 0;
+  int64_t gpus_per_task_ = 0;
+  int64_t gpus_per_node_ = 0;
+  bool sets_nodes_ = false;  // --gpus-per-node with --gpus says how many nodes there are
 };
 
 }  // namespace

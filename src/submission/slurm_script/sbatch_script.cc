@@ -354,6 +354,7 @@ std::string WithoutResourceDirectives(std::string_view bytes, const SbatchScript
     }
   }
   out += bytes.substr(copied);
+  while (!out.empty() && (out.back() == '\n' || out.back() == '\r')) out.pop_back();
   return out;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A SLURM batch script as sbatch reads it: every directive with its byte positions, so that a
 // patch can change a value and nothing else. Behaviour was taken from sbatch 22.05 itself
-// (bench/check-sbatch-reader compares the two); where sbatch refuses a script, so does this, with
-// the line. Reading never fails: a refusal is part of the result, since a person wants all of
+// (bench/check_sbatch_reader.py compares the two); where sbatch refuses a script, so does this,
+// with the line. Reading never fails: a refusal is part of the result, since a person wants all of
 // them at once.
 #pragma once
 
@@ -77,7 +77,8 @@ SbatchScript ReadSbatchScript(std::string_view bytes);
 
 /// The script's bytes without its resource and placement directives: what stays the same when
 /// only the request changes. A line that holds nothing else is dropped with its line end; on
-/// other lines the options are cut out and the rest is kept. Input of script_hash.
+/// other lines the options are cut out and the rest is kept. Line ends at the very end are dropped:
+/// a directive added there, and tools that store scripts, change them. Input of script_hash.
 std::string WithoutResourceDirectives(std::string_view bytes, const SbatchScript& script);
 
 }  // namespace expanse::submission

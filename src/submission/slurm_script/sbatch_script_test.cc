@@ -45,6 +45,8 @@ const LineCase kLineCases[] = {
     {"QuotesInsideWord", "#SBATCH --job-name=a\"b c\"d\n", "job-name=ab cd", ""},
     {"EscapedQuote", "#SBATCH --job-name=\"a\\\"b\"\n", "job-name=a\"b", ""},
     {"BackslashEscapesInSingleQuotesToo", "#SBATCH --job-name='a\\'b'\n", "job-name=a'b", ""},
+    {"EscapeKeepsNoSpaceOutsideQuotes", "#SBATCH --comment=a\\ -n2\n", "comment=a;ntasks=2", ""},
+    {"EscapedSpaceInQuotes", "#SBATCH --comment=\"a\\ b\"\n", "comment=a b", ""},
     {"EscapedHash", "#SBATCH --job-name=a\\#b\n", "job-name=a#b", ""},
     {"UnmatchedQuote", "#SBATCH --job-name=\"a b\n", "", "unmatched"},
     {"Tabs", "#SBATCH\t-n\t2\n", "ntasks=2", ""},
@@ -171,11 +173,11 @@ TEST(SbatchScript, IdentityTextDropsTheRequestOnly) {
       "# SBATCH --mem=1G\npython x.py\n#SBATCH --mem=2G\n";
   EXPECT_EQ(WithoutResourceDirectives(text, ReadSbatchScript(text)),
             "#!/bin/bash\n#SBATCH -J job\n#SBATCH -o x.out\n# SBATCH --mem=1G\npython x.py\n"
-            "#SBATCH --mem=2G\n");
+            "#SBATCH --mem=2G");
 }
 
 TEST(SbatchScript, IdentityTextIsTheSameWhenADirectiveIsAddedOrChanged) {
-  const std::string a = "#!/bin/bash\n#SBATCH -J job\necho\n";
+  const std::string a = "#!/bin/bash\n#SBATCH -J job\necho";
   const std::string b = "#!/bin/bash\n#SBATCH -J job\n#SBATCH --mem=4G\n#SBATCH -c2\necho\n";
   const std::string c = "#!/bin/bash\n#SBATCH -J job --mem 100\necho\n";
   const auto identity = [](const std::string& t) {
@@ -184,6 +186,8 @@ TEST(SbatchScript, IdentityTextIsTheSameWhenADirectiveIsAddedOrChanged) {
   EXPECT_EQ(identity(a), a);
   EXPECT_EQ(identity(b), a);
   EXPECT_EQ(identity(c), a);
+  const std::string last = "#!/bin/bash\n#SBATCH -J job";
+  EXPECT_EQ(identity(last + "\n#SBATCH --mem=1G"), identity(last));
 }
 
 TEST(SbatchScript, ManyDirectivesTakeNoSquareOfTime) {
@@ -337,6 +341,11 @@ TEST(SbatchRequest, ContradictionsAndBadValuesAreRefusedWithTheirLine) {
   EXPECT_EQ(Request("#SBATCH -n +4\n").total_tasks, 4);
   EXPECT_EQ(Request("#SBATCH -t 1d\n").refusals.size(), 1u);
   EXPECT_EQ(Request("#SBATCH --gres=gpu:\n").refusals.size(), 1u);
+  EXPECT_EQ(Request("#SBATCH -n 3x\n#SBATCH -n 2\n").refusals.size(), 1u) << "overridden, read";
+  EXPECT_EQ(Request("#SBATCH --gpus-per-task=1\n").refusals.size(), 1u);
+  EXPECT_EQ(Request("#SBATCH --gpus-per-task=1 -n2\n").refusals.size(), 0u);
+  EXPECT_EQ(Request("#SBATCH --gpus-per-task=1 --gpus=2\n").total_tasks, 2);
+  EXPECT_EQ(Request("#SBATCH --gres=gpu:a:1 --gpus=2\n").refusals.size(), 1u);
 }
 
 }  // namespace

@@ -47,6 +47,11 @@ SbatchWords SplitSbatchLine(std::string_view line, size_t from) {
           ++i;
           break;
         }
+        // Outside quotes white space ends the word even then; the backslash is lost.
+        if (quote == 0 && IsSpace(line[i + 1])) {
+          ++i;
+          break;
+        }
         word.raw_at.push_back(i);
         word.text.push_back(line[++i]);
       } else if (quote != 0) {

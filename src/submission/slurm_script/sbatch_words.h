@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Words of one #SBATCH line. Not shell words: a backslash takes the next byte literally inside
-// every kind of quote, '#' starts a comment even inside a word, an empty word ends the line.
+// every kind of quote, but outside them cannot keep a space in a word; '#' starts a comment even
+// inside a word, an empty word ends the line.
 #pragma once
 
 #include <optional>
