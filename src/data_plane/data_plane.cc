@@ -67,7 +67,7 @@ struct DataPlane::Parts {
         enrolment(*database, authority, credentials, clock, ToProto(options.endpoints)),
         ingest(*database, *series, *blobs, clock,
                [this] { return platform::NewUuid(clock, random); }),
-        executions(*database, *blobs),
+        executions(*database, *blobs, options.endpoints.console_url),
         metrics(*database, *series, clock) {}
 
   Options options;

@@ -61,8 +61,14 @@ Result<data::v1::GetExecutionResponse> ExecutionService::GetExecution(
     Response response;
     EXPANSE_TRY(*response.mutable_execution(),
                 FindExecution(transaction, context.caller, request.execution_id()));
+    Link(response.mutable_execution());
     return response;
   });
+}
+
+void ExecutionService::Link(Execution* execution) const {
+  if (!console_url_.empty())
+    execution->set_console_url(console_url_ + "/executions/" + execution->execution_id());
 }
 
 Result<data::v1::ListRunsOfSourceResponse> ExecutionService::ListRunsOfSource(

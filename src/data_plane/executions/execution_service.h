@@ -3,7 +3,7 @@
 #pragma once
 
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "base/result.h"
 #include "data_plane/identity/fragments.h"
@@ -15,9 +15,10 @@ namespace expanse::data_plane {
 
 class ExecutionService final : public data::v1::ExecutionService {
  public:
-  /// Everything outlives the service.
-  ExecutionService(storage::Database& database, storage::BlobStore& blobs)
-      : database_(database), blobs_(blobs) {}
+  /// Everything outlives the service. console_url: for links; empty: none.
+  ExecutionService(storage::Database& database, storage::BlobStore& blobs,
+                   std::string console_url = "")
+      : database_(database), blobs_(blobs), console_url_(std::move(console_url)) {}
 
   Result<data::v1::ListExecutionsResponse> ListExecutions(
       const rpc::CallContext& context, const data::v1::ListExecutionsRequest& request) override;
@@ -37,8 +38,11 @@ class ExecutionService final : public data::v1::ExecutionService {
       const rpc::CallContext& context, const data::v1::SetUserMappingRequest& request) override;
 
  private:
+  void Link(common::v1::Execution* execution) const;
+
   storage::Database& database_;
   storage::BlobStore& blobs_;
+  std::string console_url_;
 };
 
 /// The execution, or the one it was joined to since; kNotFound when the caller may not see it.

@@ -8,6 +8,7 @@
 #include "base/strings.h"
 #include "data_plane/executions/execution_service.h"
 #include "data_plane/executions/visibility.h"
+#include "data_plane/stored_message.h"
 
 namespace expanse::data_plane {
 namespace {
@@ -119,9 +120,11 @@ Result<ListExecutionsResponse> ExecutionService::ListExecutions(
                 transaction.Query(NewestOf(filter.where, alternatives, bound), filter.params));
     const size_t count = std::min(rows.size(), static_cast<size_t>(limit));
     for (size_t i = 0; i < count; ++i) {
+      common::v1::Execution merged;
+      if (!ParseStored(rows[i].Bytes(2), "executions", rows[i].Text(1), &merged)) continue;
       auto* execution = response.add_executions();
-      if (!execution->ParseFromString(rows[i].Bytes(2)))
-        return Error(Code::kDataLoss, "execution " + rows[i].Text(1) + " cannot be read");
+      *execution = std::move(merged);
+      Link(execution);
       execution->clear_steps();
     }
     if (rows.size() > count)
@@ -158,8 +161,10 @@ Result<data::v1::ResolveExecutionResponse> ExecutionService::ResolveExecution(
     Response response;
     for (auto it = found.rbegin(); it != found.rend(); ++it) {
       if (response.executions_size() == kMaxResolved) break;
-      if (!response.add_executions()->ParseFromString(it->second))
-        return Error(Code::kDataLoss, "execution " + it->first.second + " cannot be read");
+      common::v1::Execution merged;
+      if (!ParseStored(it->second, "executions", it->first.second, &merged)) continue;
+      Link(&merged);
+      *response.add_executions() = std::move(merged);
     }
     return response;
   });

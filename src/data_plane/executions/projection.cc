@@ -9,6 +9,7 @@
 
 #include "data_plane/merge/fold.h"
 #include "data_plane/merge/merge.h"
+#include "data_plane/stored_message.h"
 
 namespace expanse::data_plane {
 namespace {
@@ -159,8 +160,8 @@ Status Projection::Rewrite(common::v1::SourceType source_type, const std::string
                                                 "WHERE org_id = $1 AND fragment_id = $2",
                                                 {scope_.org, f.id}));
     for (const auto row : stored)
-      if (!rows.emplace_back().ParseFromString(row.Bytes(0)))
-        return Error(Code::kDataLoss, "execution_facts of fragment " + f.id + " cannot be read");
+      if (StoredFacts facts; ParseStored(row.Bytes(0), "execution_facts", f.id, &facts))
+        rows.push_back(std::move(facts));
   }
   const Execution merged = Merge(context, rows);
   const auto opt = [](bool has, int64_t v) { return has ? std::optional(v) : std::nullopt; };
@@ -180,12 +181,12 @@ Status Projection::Rewrite(common::v1::SourceType source_type, const std::string
       "job_name = excluded.job_name, script_hash = excluded.script_hash, "
       "tree_hash = excluded.tree_hash, args_hash = excluded.args_hash, merged = excluded.merged",
       {scope_.org, merged.execution_id(), scope_.compute, static_cast<int64_t>(source_type),
-       native_id, merged.native_id(), sort_ms,
+       native_id, SqlText(merged.native_id()), sort_ms,
        opt(merged.has_submit_time_ms(), merged.submit_time_ms()),
        opt(merged.has_start_time_ms(), merged.start_time_ms()),
        opt(merged.has_end_time_ms(), merged.end_time_ms()), static_cast<int64_t>(merged.status()),
-       static_cast<int64_t>(merged.outcome()), merged.user(), merged.job_name(),
-       merged.script_hash(), merged.tree_hash(), merged.args_hash(),
+       static_cast<int64_t>(merged.outcome()), SqlText(merged.user()), SqlText(merged.job_name()),
+       SqlText(merged.script_hash()), SqlText(merged.tree_hash()), SqlText(merged.args_hash()),
        Blob{DeterministicBytes(merged)}}));
   return {};
 }

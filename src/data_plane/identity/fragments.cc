@@ -5,6 +5,7 @@
 #include <set>
 
 #include "data_plane/merge/fold.h"
+#include "data_plane/stored_message.h"
 #include "expanse/data/v1/stored.pb.h"
 
 namespace expanse::data_plane {
@@ -244,15 +245,13 @@ Status Fragments::JoinFacts(const std::string& from, const std::string& into) {
                                             {scope_.org, from}));
   for (const Row row : rows) {
     data::v1::StoredFacts moved;
-    if (!moved.ParseFromString(row.Bytes(0)))
-      return Error(Code::kDataLoss, "execution_facts of fragment " + from + " cannot be read");
+    if (!ParseStored(row.Bytes(0), "execution_facts", from, &moved)) continue;
     EXPANSE_TRY(auto there, transaction_.Query(
                                 "SELECT facts FROM execution_facts WHERE org_id = $1 AND "
                                 "fragment_id = $2 AND origin = $3 AND node = $4 AND step_id = $5",
                                 {scope_.org, into, moved.origin(), moved.node(), moved.step_id()}));
     data::v1::StoredFacts kept;
-    if (!there.empty() && !kept.ParseFromString(there[0].Bytes(0)))
-      return Error(Code::kDataLoss, "execution_facts of fragment " + into + " cannot be read");
+    if (!there.empty()) ParseStored(there[0].Bytes(0), "execution_facts", into, &kept);
     FoldStored(moved, &kept);
     EXPANSE_CHECK_OK(transaction_.Execute(
         "INSERT INTO execution_facts (org_id, fragment_id, origin, node, step_id, observed_ms, "

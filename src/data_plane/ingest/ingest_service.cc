@@ -18,6 +18,27 @@ std::string RunName(const Scope& scope, const Alias& alias) {
   return scope.org.str() + "/" + scope.compute.str() + "/" + alias.kind + "/" + alias.value;
 }
 
+// Errors of the moment or of the machine: the same batch can be taken later.
+bool MayPass(const Error& error) {
+  return error.code() == Code::kUnavailable || error.code() == Code::kResourceExhausted ||
+         error.code() == Code::kAborted || error.code() == Code::kDeadlineExceeded ||
+         error.code() == Code::kDataLoss;
+}
+
+void Report(const Scope& scope, const data::v1::PushRequest& request,
+            const data::v1::PushResponse& response) {
+  if (response.missing_before() > 0)
+    log::Warning("ingest.gap", {{"compute", scope.compute.str()},
+                                {"source", request.source_id()},
+                                {"missing", response.missing_before()},
+                                {"before", request.first_sequence()}});
+  if (response.rejected_size() > 0)
+    log::Warning("ingest.records_rejected", {{"compute", scope.compute.str()},
+                                             {"source", request.source_id()},
+                                             {"count", response.rejected_size()},
+                                             {"first_reason", response.rejected(0).reason()}});
+}
+
 }  // namespace
 
 Result<IngestService::Source> IngestService::ReadSource(const Scope& scope,
@@ -74,6 +95,56 @@ Status IngestService::SaveSource(storage::Transaction& transaction, const Scope&
   return {};
 }
 
+void IngestService::Reject(const data::v1::PushRequest& request, int64_t index,
+                           const std::string& reason, Source* source,
+                           data::v1::PushResponse* response) {
+  auto* rejected = response->add_rejected();
+  rejected->set_sequence(request.first_sequence() + static_cast<uint64_t>(index));
+  rejected->set_reason(reason);
+  ++source->rejected;
+}
+
+Status IngestService::Commit(const Scope& scope, const data::v1::PushRequest& request,
+                             const Source& source, Batch* batch, int64_t now_ms) {
+  EXPANSE_CHECK_OK(batch->PutBlobs(blobs_));
+  if (!batch->blocks().empty())
+    EXPANSE_CHECK_OK(series_.Append(
+        batch->blocks(), request.source_id() + "/" + std::to_string(request.first_sequence())));
+  const std::vector<SeriesRun> unknown_runs = UnknownRuns(scope, *batch);
+  EXPANSE_CHECK_OK(database_.Write([&](storage::Transaction& transaction) -> Status {
+    EXPANSE_CHECK_OK(StoreBatch(transaction, scope, *batch, unknown_runs, new_id_));
+    return SaveSource(transaction, scope, request, source, now_ms);
+  }));
+  RememberRuns(scope, unknown_runs);
+  return {};
+}
+
+Status IngestService::CommitOneByOne(const Scope& scope, const data::v1::PushRequest& request,
+                                     Source source, int64_t now_ms,
+                                     data::v1::PushResponse* response) {
+  const auto first = static_cast<int64_t>(request.first_sequence());
+  response->clear_rejected();
+  for (int i = 0; i < request.records_size(); ++i) {
+    const bool is_new = source.state.IsNew(first + i);
+    source.state.Take(first + i, 1);
+    if (!is_new) continue;
+    Batch batch(scope, now_ms);
+    const Status added = batch.Add(request.records(i));
+    if (!added.ok()) Reject(request, i, added.error().message(), &source, response);
+    const Status stored = Commit(scope, request, source, &batch, now_ms);
+    if (stored.ok()) continue;
+    if (MayPass(stored.error())) return stored;
+    log::Error("ingest.record_not_stored", {{"compute", scope.compute.str()},
+                                            {"source", request.source_id()},
+                                            {"sequence", first + i},
+                                            {"reason", stored.error().message()}});
+    Reject(request, i, "could not be stored: " + stored.error().message(), &source, response);
+    Batch nothing(scope, now_ms);
+    EXPANSE_CHECK_OK(Commit(scope, request, source, &nothing, now_ms));
+  }
+  return {};
+}
+
 Result<data::v1::PushResponse> IngestService::Push(const rpc::CallContext& context,
                                                    const data::v1::PushRequest& request) {
   EXPANSE_CHECK_OK(ValidateRequest(request));
@@ -81,7 +152,8 @@ Result<data::v1::PushResponse> IngestService::Push(const rpc::CallContext& conte
   const int64_t now_ms = ToUnixMillis(clock_.Now());
   const std::lock_guard lock(
       source_locks_[std::hash<std::string>()(request.source_id()) % source_locks_.size()]);
-  EXPANSE_TRY(Source source, ReadSource(scope, request.source_id()));
+  EXPANSE_TRY(const Source before, ReadSource(scope, request.source_id()));
+  Source source = before;
 
   data::v1::PushResponse response;
   response.set_server_clock_ms(now_ms);
@@ -93,37 +165,20 @@ Result<data::v1::PushResponse> IngestService::Push(const rpc::CallContext& conte
     if (!source.state.IsNew(first + i)) continue;
     ++fresh;
     const Status added = batch.Add(request.records(i));
-    if (added.ok()) continue;
-    auto* rejected = response.add_rejected();
-    rejected->set_sequence(static_cast<uint64_t>(first + i));
-    rejected->set_reason(added.error().message());
+    if (!added.ok()) Reject(request, i, added.error().message(), &source, &response);
   }
   response.set_duplicates(static_cast<uint64_t>(count - fresh));
   response.set_missing_before(static_cast<uint64_t>(source.state.Take(first, count)));
   response.set_acknowledged_through(
       static_cast<uint64_t>(count > 0 ? first + count - 1 : source.state.next - 1));
-  source.rejected += response.rejected_size();
 
-  EXPANSE_CHECK_OK(batch.PutBlobs(blobs_));
-  if (!batch.blocks().empty())
-    EXPANSE_CHECK_OK(series_.Append(
-        batch.blocks(), request.source_id() + "/" + std::to_string(request.first_sequence())));
-  const std::vector<SeriesRun> unknown_runs = UnknownRuns(scope, batch);
-  EXPANSE_CHECK_OK(database_.Write([&](storage::Transaction& transaction) -> Status {
-    if (fresh > 0) EXPANSE_CHECK_OK(StoreBatch(transaction, scope, batch, unknown_runs, new_id_));
-    return SaveSource(transaction, scope, request, source, now_ms);
-  }));
-  RememberRuns(scope, unknown_runs);
-  if (response.missing_before() > 0)
-    log::Warning("ingest.gap", {{"compute", scope.compute.str()},
-                                {"source", request.source_id()},
-                                {"missing", response.missing_before()},
-                                {"before", request.first_sequence()}});
-  if (response.rejected_size() > 0)
-    log::Warning("ingest.records_rejected", {{"compute", scope.compute.str()},
-                                             {"source", request.source_id()},
-                                             {"count", response.rejected_size()},
-                                             {"first_reason", response.rejected(0).reason()}});
+  const Status stored = Commit(scope, request, source, &batch, now_ms);
+  // One record that cannot be stored must not hold up its source for ever.
+  if (!stored.ok()) {
+    if (MayPass(stored.error()) || fresh == 0) return stored.error();
+    EXPANSE_CHECK_OK(CommitOneByOne(scope, request, before, now_ms, &response));
+  }
+  Report(scope, request, response);
   return response;
 }
 

@@ -46,6 +46,15 @@ class IngestService final : public data::v1::IngestService {
   Result<Source> ReadSource(const Scope& scope, const std::string& source_id);
   Status SaveSource(storage::Transaction& transaction, const Scope& scope,
                     const data::v1::PushRequest& request, const Source& source, int64_t now_ms);
+  /// Blobs, samples, then one transaction with the sequence; durable when ok.
+  Status Commit(const Scope& scope, const data::v1::PushRequest& request, const Source& source,
+                Batch* batch, int64_t now_ms);
+  /// After the batch as a whole was refused by a store: each record by itself, the ones that cannot
+  /// be stored rejected.
+  Status CommitOneByOne(const Scope& scope, const data::v1::PushRequest& request, Source source,
+                        int64_t now_ms, data::v1::PushResponse* response);
+  static void Reject(const data::v1::PushRequest& request, int64_t index, const std::string& reason,
+                     Source* source, data::v1::PushResponse* response);
   std::vector<SeriesRun> UnknownRuns(const Scope& scope, const Batch& batch);
   void RememberRuns(const Scope& scope, const std::vector<SeriesRun>& runs);
 

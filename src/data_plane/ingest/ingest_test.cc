@@ -16,6 +16,7 @@ using data::v1::FACT_ORIGIN_HOOK_EPILOG;
 using data::v1::FACT_ORIGIN_HOOK_PROLOG;
 using data::v1::FACT_ORIGIN_SACCT;
 using data::v1::FACT_ORIGIN_SQUEUE;
+using data::v1::ListExecutionsRequest;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -113,6 +114,21 @@ TEST_F(IngestTest, OneBadSeriesDoesNotTakeTheOthersOfItsRecord) {
   data::v1::ListMetricsRequest list;
   list.set_execution_id(List()[0].execution_id());
   EXPECT_THAT(Metrics().ListMetrics(Owner(), list)->metrics(), ElementsAre("cpu"));
+}
+
+TEST_F(IngestTest, TextOfAnyBytesIsTaken) {
+  Push({Facts(FACT_ORIGIN_SACCT, Job("7", kSubmit, 0), kNow, [](Execution& e) {
+    Ended(std::string("a\0lice", 6))(e);
+    e.set_job_name("nul \0 'quote' \"; DROP TABLE \n\t \xF0\x9F\x8C\x8D");
+    e.set_native_id(std::string("7\0", 2));
+    e.set_script_hash(std::string("s\0", 2));
+  })});
+  const auto executions = List();
+  ASSERT_EQ(executions.size(), 1u);
+  EXPECT_EQ(executions[0].user(), std::string("a\0lice", 6));
+  ListExecutionsRequest by_user;
+  by_user.set_user("a\xEF\xBF\xBDlice");
+  EXPECT_EQ(List(by_user).size(), 1u);
 }
 
 TEST_F(IngestTest, ASourceBelongsToOneCompute) {

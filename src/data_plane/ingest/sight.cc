@@ -63,6 +63,7 @@ void AddLife(const ExecutionFacts& facts, int64_t observed_ms, Fragment* seen) {
   if (e.status() == common::v1::EXECUTION_STATUS_QUEUED ||
       e.status() == common::v1::EXECUTION_STATUS_RUNNING)
     seen->alive_until_ms = observed_ms;
+  if (e.scheduler_state().starts_with("RESIZING")) seen->flags |= kResizing;
   if (!IsTerminal(e)) return;
   seen->flags |= kTerminal;
   if (e.has_end_time_ms()) seen->end_ms = e.end_time_ms();
@@ -70,7 +71,6 @@ void AddLife(const ExecutionFacts& facts, int64_t observed_ms, Fragment* seen) {
       e.ending_cause() == common::v1::ENDING_CAUSE_PREEMPTED ||
       e.ending_cause() == common::v1::ENDING_CAUSE_NODE_FAILURE)
     seen->flags |= kRequeueCause;
-  if (e.scheduler_state().starts_with("RESIZING")) seen->flags |= kResizing;
 }
 
 }  // namespace

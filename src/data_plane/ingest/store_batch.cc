@@ -8,6 +8,7 @@
 
 #include "data_plane/executions/projection.h"
 #include "data_plane/merge/fold.h"
+#include "data_plane/stored_message.h"
 
 namespace expanse::data_plane {
 namespace {
@@ -56,8 +57,7 @@ Status StoreFacts(Transaction& transaction, const Scope& scope, const FactsItem&
                                 {scope.org, fragment, static_cast<int64_t>(item.facts->origin()),
                                  item.node, item.facts->step_id()}));
   data::v1::StoredFacts stored;
-  if (!rows.empty() && !stored.ParseFromString(rows[0].Bytes(0)))
-    return Error(Code::kDataLoss, "execution_facts of fragment " + fragment + " cannot be read");
+  if (!rows.empty()) ParseStored(rows[0].Bytes(0), "execution_facts", fragment, &stored);
   stored.set_node(item.node);
   FoldFacts(*item.facts, item.observed_ms, &stored);
   EXPANSE_CHECK_OK(transaction.Execute(
@@ -106,8 +106,8 @@ Status StoreBundle(Transaction& transaction, const Scope& scope, const BundleIte
       "INSERT INTO bundles (org_id, bundle_id, script_hash, tree_hash, args_hash, observed_ms, "
       "manifest) VALUES ($1, $2, $3, $4, $5, $6, $7) "
       "ON CONFLICT (org_id, bundle_id) DO UPDATE SET manifest = excluded.manifest",
-      {scope.org, bundle.bundle_id(), bundle.script_hash(), bundle.tree_hash(), bundle.args_hash(),
-       item.observed_ms, Blob{DeterministicBytes(manifest)}}));
+      {scope.org, bundle.bundle_id(), SqlText(bundle.script_hash()), SqlText(bundle.tree_hash()),
+       SqlText(bundle.args_hash()), item.observed_ms, Blob{DeterministicBytes(manifest)}}));
   return {};
 }
 

@@ -70,7 +70,7 @@ Status CheckSamples(const data::v1::SampleBlock& block) {
 
 Status CheckBundle(const data::v1::SourceBundle& bundle) {
   EXPANSE_CHECK_OK(ValidateKey(bundle.key()));
-  if (bundle.bundle_id().size() > kMaxNameBytes) return Invalid("bundle_id is too long");
+  EXPANSE_CHECK_OK(CheckName("bundle_id", bundle.bundle_id()));
   if (bundle.bundle_id().empty() && bundle.unknown().empty())
     return Invalid("a bundle without bundle_id and without a reason");
   if (bundle.files_size() > kMaxBundleFiles)

@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
+#include <optional>
+#include <set>
 #include <utility>
 
 #include "base/log.h"
@@ -81,13 +82,20 @@ class MetricQuery {
     return selector;
   }
 
-  // Series of all owners; those of one place that came under several names are joined.
-  Result<std::vector<BucketSeries>> Read(int64_t interval_ms, Aggregation aggregation,
-                                         size_t max_points) {
+  // Series of all owners, or of one place; those of one place that came under several names are
+  // joined.
+  Result<std::vector<BucketSeries>> Read(const std::optional<SeriesKey>& place, int64_t interval_ms,
+                                         Aggregation aggregation, size_t max_points) {
     std::map<SeriesKey, BucketSeries> by_place;
     for (const ExecutionId& owner : plan_.owners.owners) {
-      EXPANSE_TRY(auto answer, store_.Query(Selector(owner),
-                                            {plan_.range, interval_ms, aggregation, max_points}));
+      SeriesSelector selector = Selector(owner);
+      if (place) {
+        selector.node = place->node;
+        selector.step_id = place->step_id;
+        selector.source = place->source;
+      }
+      EXPANSE_TRY(auto answer,
+                  store_.Query(selector, {plan_.range, interval_ms, aggregation, max_points}));
       NoteDamage(answer.damage);
       for (BucketSeries& series : answer.series) {
         series.key.execution = ExecutionId(plan_.execution.execution_id());
@@ -115,7 +123,7 @@ class MetricQuery {
   // Every series by itself: devices, native counters, or one a node and step.
   Status AnswerEach() {
     const Aggregation aggregation = IsCounter() ? Aggregation::kLast : ToStore(plan_.aggregation);
-    EXPANSE_TRY(auto series, Read(plan_.interval_ms, aggregation, plan_.max_points + 1));
+    EXPANSE_TRY(auto series, Read({}, plan_.interval_ms, aggregation, plan_.max_points + 1));
     for (BucketSeries& s : series) {
       if (IsCounter()) s.buckets = Rate(s.buckets, plan_.interval_ms);
       Emit(s.key, s.buckets, data::v1::METRIC_SCOPE_EXECUTION);
@@ -126,35 +134,56 @@ class MetricQuery {
   // One series a source: the total over steps and nodes.
   Status AnswerTotals() {
     if (IsCounter()) return AnswerCounterTotals();
+    EXPANSE_TRY(const auto places, Places());
+    for (const auto& [source, keys] : places)
+      EXPANSE_CHECK_OK(keys.size() == 1 ? AnswerSingle(keys[0]) : AnswerSum(source));
+    return {};
+  }
+
+  // Where the metric was sampled, by source, without the steps of nodes with a series of the job.
+  Result<std::map<std::string, std::vector<SeriesKey>>> Places() {
+    std::map<std::string, std::vector<BucketSeries>> by_source;
+    std::set<SeriesKey> seen;
+    for (const ExecutionId& owner : plan_.owners.owners) {
+      EXPANSE_TRY(auto keys, store_.ListSeries(Selector(owner), plan_.range));
+      for (SeriesKey& key : keys) {
+        key.execution = ExecutionId(plan_.execution.execution_id());
+        if (seen.insert(key).second) by_source[key.source].push_back({key, {}, false});
+      }
+    }
+    std::map<std::string, std::vector<SeriesKey>> out;
+    for (auto& [source, series] : by_source) {
+      PreferWholeJob(&series);
+      for (const BucketSeries& s : series) out[source].push_back(s.key);
+    }
+    return out;
+  }
+
+  // At the base resolution, since the maximum of a sum is not the sum of maxima.
+  Status AnswerSum(const std::string& source) {
     EXPANSE_TRY(const int64_t base_ms, BaseOf());
     const auto points = static_cast<size_t>(
         std::min<int64_t>((plan_.range.to_ms - plan_.range.from_ms) / base_ms + 2, 10'000'000));
-    // At the base resolution, since the maximum of a sum is not the sum of maxima.
-    EXPANSE_TRY(auto all, Read(base_ms, Aggregation::kAvg, points));
-    for (auto& [source, series] : BySource(std::move(all))) {
-      PreferWholeJob(&series);
-      if (series.size() == 1) {
-        EXPANSE_CHECK_OK(AnswerSingle(series[0].key));
-        continue;
-      }
-      const auto total = Total(series, AcrossNodesOf(metric_), base_ms);
-      Emit(TotalKey(source), Rebucket(total, plan_.interval_ms, ToStore(plan_.aggregation)),
-           data::v1::METRIC_SCOPE_EXECUTION);
-    }
+    EXPANSE_TRY(auto all, Read({}, base_ms, Aggregation::kAvg, points));
+    auto series = std::move(BySource(std::move(all))[source]);
+    PreferWholeJob(&series);
+    const auto total = Total(series, AcrossNodesOf(metric_), base_ms);
+    Emit(TotalKey(source), Rebucket(total, plan_.interval_ms, ToStore(plan_.aggregation)),
+         data::v1::METRIC_SCOPE_EXECUTION);
     return {};
   }
 
   // Nothing to add up: the store aggregates the samples themselves.
   Status AnswerSingle(const SeriesKey& key) {
     EXPANSE_TRY(auto series,
-                Read(plan_.interval_ms, ToStore(plan_.aggregation), plan_.max_points + 1));
+                Read(key, plan_.interval_ms, ToStore(plan_.aggregation), plan_.max_points + 1));
     for (const BucketSeries& s : series)
-      if (s.key == key) Emit(TotalKey(key.source), s.buckets, data::v1::METRIC_SCOPE_EXECUTION);
+      Emit(TotalKey(key.source), s.buckets, data::v1::METRIC_SCOPE_EXECUTION);
     return {};
   }
 
   Status AnswerCounterTotals() {
-    EXPANSE_TRY(auto all, Read(plan_.interval_ms, Aggregation::kLast, plan_.max_points + 1));
+    EXPANSE_TRY(auto all, Read({}, plan_.interval_ms, Aggregation::kLast, plan_.max_points + 1));
     for (auto& [source, series] : BySource(std::move(all))) {
       PreferWholeJob(&series);
       for (BucketSeries& s : series) s.buckets = Rate(s.buckets, plan_.interval_ms);
