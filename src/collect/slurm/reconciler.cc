@@ -102,6 +102,7 @@ void Reconciler::AskWindows(int64_t now, Answers* answers) {
   while (due) {
     auto batch = tools_.Sacct(window);
     sacct_unavailable_ = batch.ok() ? "" : batch.error().message();
+    sacct_disabled_ = !batch.ok() && batch.error().code() == Code::kFailedPrecondition;
     if (!batch.ok()) return;
     answers->sacct_answered = true;
     last_window_ = now;

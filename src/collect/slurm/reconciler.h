@@ -99,7 +99,8 @@ class Reconciler {
   Sink sink_;
   RunTable table_;
   EvidenceReader evidence_;
-  std::string sacct_unavailable_;
+  std::string sacct_unavailable_;  // why; empty: it answered last time
+  bool sacct_disabled_ = false;    // this cluster keeps no accounting
   bool changed_ = false;
   bool window_due_ = true;
   bool scontrol_due_ = true;

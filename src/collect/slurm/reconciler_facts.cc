@@ -128,7 +128,8 @@ Status Reconciler::SendFacts(const JobRecord& job, RunState* run, RoundReport* r
   RunContext context;
   context.exit = run->exit;
   context.memory_form = run->memory_form;
-  context.sacct_unavailable = sacct_unavailable_;
+  // A settled run has its rows already, unless there is no accounting at all.
+  if (!run->settled || sacct_disabled_) context.sacct_unavailable = sacct_unavailable_;
   data::v1::Record record;
   auto* facts = record.mutable_facts();
   *facts = BuildFacts(job, run->id, context);
@@ -191,7 +192,6 @@ Status Reconciler::SendNotSeen(RunState* run, RoundReport* report) {
 
 Status Reconciler::LookAfterVanished(bool squeue_answered, RoundReport* report) {
   const int64_t now_ms = NowMs();
-  const bool disabled = tools_.health()["sacct"].status == "disabled";
   int vanished = 0;
   for (auto& [id, run] : table_.runs()) {
     if (run.settled) continue;
@@ -208,7 +208,7 @@ Status Reconciler::LookAfterVanished(bool squeue_answered, RoundReport* report) 
     }
     if (!squeue_answered || run.seen_round == round_) continue;
     ++vanished;
-    if (!disabled && run.asked_sacct < 4) continue;
+    if (!sacct_disabled_ && run.asked_sacct < 4) continue;
     if (vanished > 20) continue;  // one call each
     const auto forgotten = tools_.IsForgotten(id.job_id);
     if (forgotten.ok() && *forgotten) EXPANSE_CHECK_OK(SendNotSeen(&run, report));

@@ -287,6 +287,19 @@ TEST_F(ReconcilerTest, AToolThatFailsOrAnswersNothingIsNamedAndEndsNothing) {
   EXPECT_THAT(tools_->health()["squeue"].reason, HasSubstr("time-out"));
 }
 
+TEST_F(ReconcilerTest, AccountingThatFailsForAWhileRepeatsNothing) {
+  UseLab2();
+  Round();
+  Round();
+  const size_t sent = records_.size();
+  cluster_.sacct = cluster_.sacct_ids = "";
+  for (int i = 0; i < 8; ++i) Round();
+  EXPECT_EQ(tools_->health()["sacct"].status, "degraded");
+  UseLab2();
+  for (int i = 0; i < 8; ++i) Round();
+  EXPECT_EQ(records_.size(), sent);
+}
+
 TEST_F(ReconcilerTest, AForgottenJobThatNobodySawEndIsNotSeen) {
   UseLab2();
   cluster_.squeue = Recorded("lab2/squeue-2.json");
