@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::string_view kKeyPrefix = "exp_user_";
 constexpr std::string_view kWhereKeys =
-    "Keys are created in the console under Settings, after sign-in; `expanse login` does not "
-    "create one";
+    "Keys are created in the console under Settings, after sign-in; `expanse up` writes its "
+    "owner's key into the file owner.key of its data directory";
 
 struct KeySource {
   Secret key;

@@ -15,7 +15,7 @@ constexpr Millis kMintTimeout{30'000};
 Error NotSignedIn() {
   return Error(Code::kUnauthenticated,
                "not signed in. Run `expanse login`; the key it needs is created in the console "
-               "under Settings");
+               "under Settings, or is in owner.key of the data directory of `expanse up`");
 }
 
 }  // namespace
