@@ -97,7 +97,8 @@ long Write(int fd, const void* bytes, size_t size) {
 long Close(int fd) { return Call(__NR_close, fd); }
 long ChangeMode(int fd, unsigned mode) { return Call(__NR_fchmod, fd, static_cast<long>(mode)); }
 long Rename(const char* from, const char* to) {
-  return Call(__NR_renameat2, AT_FDCWD, Arg(from), AT_FDCWD, Arg(to), 0);
+  // Not renameat2, which kernels of the oldest clusters (3.10) lack.
+  return Call(__NR_renameat, AT_FDCWD, Arg(from), AT_FDCWD, Arg(to));
 }
 long Unlink(const char* path) { return Call(__NR_unlinkat, AT_FDCWD, Arg(path), 0); }
 long Access(const char* path, int mode) { return Call(__NR_faccessat, AT_FDCWD, Arg(path), mode); }
