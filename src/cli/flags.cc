@@ -61,6 +61,9 @@ Status CheckValue(const Flag& flag, const std::string& value) {
       if (!number) return BadValue(flag, value, "is not a whole number");
       if (*number < flag.least)
         return BadValue(flag, value, fmt::format("is less than {}", flag.least));
+      // The contract's counts are int32.
+      if (*number > std::numeric_limits<int32_t>::max())
+        return BadValue(flag, value, "is too large");
       return {};
     }
     case FlagKind::kChoice:

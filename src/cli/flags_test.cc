@@ -79,6 +79,7 @@ TEST(Flags, AMistakeNamesTheNearestFlag) {
 
 TEST(Flags, BadValuesSayWhatToWrite) {
   EXPECT_EQ(MessageOf({"t", "--limit", "0"}), "--limit: '0' is less than 1");
+  EXPECT_EQ(MessageOf({"t", "--limit", "3000000000"}), "--limit: '3000000000' is too large");
   EXPECT_EQ(MessageOf({"t", "--limit", "many"}), "--limit: 'many' is not a whole number");
   EXPECT_EQ(MessageOf({"t", "--limit"}), "--limit needs a value: --limit N");
   EXPECT_EQ(MessageOf({"t", "--limit", "--json"}), "--limit needs a value: --limit N");

@@ -82,6 +82,10 @@ Result<control::v1::MintSessionResponse> MintSession(Context& context, const std
                  fmt::format("{} refused the API key: {}. Create a key in the console under "
                              "Settings and run `expanse login`",
                              url, error.message()));
+  // What a web server says that is no control plane.
+  if (error.code() == Code::kUnimplemented || error.code() == Code::kNotFound)
+    return Error(error.code(), fmt::format("signing in at {}: {}. Is this a control plane?", url,
+                                           error.message()));
   return error.WithContext("signing in at " + url);
 }
 
