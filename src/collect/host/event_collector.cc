@@ -256,6 +256,12 @@ Status EventCollector::Collect(SpoolWriter& spool) {
 void EventCollector::Learn(const std::string& job_id, uid_t uid) {
   auto [it, added] = jobs_.try_emplace(job_id);
   KnownJob& job = it->second;
+  if (job.ended) {
+    // A cgroup after the epilog is the job's next attempt, or another job of the same id, whose
+    // prolog has not been seen: what was known of the last one would be said of this one.
+    job = KnownJob{};
+    jobs_changed_ = true;
+  }
   if (added || job.uid != uid) {
     job.uid = uid;
     jobs_changed_ = true;

@@ -244,6 +244,20 @@ TEST_F(SamplerTest, AKillInOneStepMakesTheJobsPeakAFloor) {
   EXPECT_EQ(ends[1].facts().execution().steps(0).memory_peak_enforced().bound(), v1::BOUND_EXACT);
 }
 
+TEST_F(SamplerTest, TheNextAttemptIsNotTakenForTheLastWhenItsPrologIsMissing) {
+  WriteEvent("1-p", "prolog", "env.SLURM_JOB_RESTART_COUNT=0\0"s, kStart);
+  WriteEvent("2-e", "epilog", "env.SLURM_JOB_RESTART_COUNT=0\0"s, kStart + 1);
+  Ticks(1);
+  (void)Records();
+  SetCgroup(Step(), 1, 1, 0, 1);  // hooks were unwired in between
+  Ticks(1);
+  RemoveJob();
+  Ticks(1);
+  const auto facts = FactsOf(Records(), data::v1::FACT_ORIGIN_CGROUP);
+  ASSERT_FALSE(facts.empty());
+  EXPECT_FALSE(facts[0].facts().key().has_restart_count());
+}
+
 TEST_F(SamplerTest, AnEventOfSomebodyElsesJobIsRejected) {
   if (::getuid() != 0) GTEST_SKIP() << "needs root to give files away";
   WriteEvent("1-p", "prolog", "", kStart);
