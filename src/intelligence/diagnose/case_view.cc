@@ -16,6 +16,15 @@ std::string EnumTail(const std::string& name, std::string_view prefix) {
   return ToLower(name.size() > prefix.size() ? name.substr(prefix.size()) : name);
 }
 
+// The record holds the merged figure; its reason and the sources that saw the run tell whose it is.
+std::string MeasuredBy(const Execution& run, const std::string& reason) {
+  if (StartsWithIgnoreCase(reason, "sacct")) return "sacct";
+  for (const char* name : {"cgroup", "task_epilog"})
+    if (std::find(run.seen_by().begin(), run.seen_by().end(), name) != run.seen_by().end())
+      return "cgroup";
+  return SchedulerSource(run);
+}
+
 Ending EndingOf(const Execution& run) {
   switch (run.status()) {
     case common::v1::EXECUTION_STATUS_QUEUED:
@@ -110,7 +119,8 @@ void AddRunFacts(CaseView& view) {
     view.time_limit = ledger.Seen(source, "time limit", std::to_string(*view.time_limit_s) + " s");
   }
   if (run.cpu_seconds().has_value())
-    view.cpu = ledger.Seen("cgroup", "cpu time", std::to_string(run.cpu_seconds().value()) + " s");
+    view.cpu = ledger.Seen(MeasuredBy(run, run.cpu_seconds().reason()), "cpu time",
+                           std::to_string(run.cpu_seconds().value()) + " s");
 }
 
 void AddMemoryFacts(CaseView& view) {
@@ -127,13 +137,13 @@ void AddMemoryFacts(CaseView& view) {
     std::string text = std::to_string(m.value()) + " bytes";
     if (m.bound() == common::v1::BOUND_AT_LEAST)
       text += " at least" + (m.reason().empty() ? "" : " (" + m.reason() + ")");
-    return ledger.Seen("cgroup", position, text);
+    return ledger.Seen(MeasuredBy(run, m.reason()), position, text);
   };
   if (run.memory_peak_enforced().has_value()) {
     view.peak_enforced = run.memory_peak_enforced().value();
     view.peak = measured(run.memory_peak_enforced(), "memory peak (enforced)");
   } else {
-    view.peak = ledger.NotSeeable("cgroup", "memory peak (enforced)",
+    view.peak = ledger.NotSeeable("measurement", "memory peak (enforced)",
                                   run.unknown().count("memory_peak_enforced") != 0
                                       ? run.unknown().at("memory_peak_enforced")
                                       : "not measured");
@@ -163,9 +173,7 @@ void AddSteps(CaseView& view) {
     if (!step.scheduler_state().empty())
       s.state = view.ledger.Seen(source, at + " state", step.scheduler_state());
     if (step.has_exit_code() || step.has_signal())
-      s.exit =
-          view.ledger.Seen(source, at + " exit",
-                           std::to_string(step.exit_code()) + ":" + std::to_string(step.signal()));
+      s.exit = view.ledger.Seen(source, at + " exit", ExitText(step));
     if (step.oom_kills() > 0) {
       s.oom = view.ledger.Seen("cgroup", at + " oom_kill", std::to_string(step.oom_kills()));
       view.oom_kills = std::max(view.oom_kills, step.oom_kills());
@@ -325,6 +333,15 @@ bool NeverStarted(const CaseView& view) {
   return view.run->ending_cause() == common::v1::ENDING_CAUSE_NEVER_STARTED ||
          view.ending == Ending::kQueued ||
          (!view.run->has_start_time_ms() && view.elapsed_s.value_or(0) == 0);
+}
+
+std::string ExitText(const common::v1::ExecutionStep& step) {
+  std::string text;
+  const bool by_signal = step.has_signal() && step.signal() != 0;
+  if (step.has_exit_code() && (step.exit_code() != 0 || !by_signal))
+    text = "exit code " + std::to_string(step.exit_code());
+  if (by_signal) text += (text.empty() ? "signal " : ", signal ") + std::to_string(step.signal());
+  return text;
 }
 
 bool CaseView::StateIs(std::string_view prefix) const {

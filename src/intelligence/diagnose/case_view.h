@@ -81,6 +81,8 @@ bool NeverStarted(const CaseView& view);
 
 CaseView BuildView(const CaseInputs& inputs);
 
+/// "exit code 5", "signal 11", both, or "" when neither was seen.
+std::string ExitText(const common::v1::ExecutionStep& step);
 /// "sacct", "scontrol", … : the best source that saw the run.
 std::string SchedulerSource(const common::v1::Execution& run);
 

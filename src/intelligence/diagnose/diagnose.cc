@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "intelligence/diagnose/diagnose.h"
 
+#include <set>
+
 #include "base/strings.h"
 #include "domain/failure_class.h"
 #include "intelligence/prompt/agent_prompt.h"
@@ -15,8 +17,9 @@ void AddClaims(const std::vector<Claim>& claims, std::string* text, v1::Diagnose
     text->append(claim.text);
     auto* out = result->add_claims();
     out->set_text(claim.text);
+    std::set<FactId> cited;
     for (FactId id : claim.facts)
-      if (id > 0) out->add_fact_ids(Ledger::Name(id));
+      if (id > 0 && cited.insert(id).second) out->add_fact_ids(Ledger::Name(id));
   }
 }
 

@@ -8,6 +8,7 @@
 #include "base/strings.h"
 #include "base/time.h"
 #include "base/units.h"
+#include "intelligence/diagnose/case_view.h"
 #include "intelligence/diagnose/evidence.h"
 
 namespace expanse::intelligence::prompt {
@@ -104,9 +105,9 @@ class Writer {
     Row("submit line", Inline(run_.submit_line(), 400));
     Row("working directory", Inline(run_.work_dir(), 400));
     for (const auto& step : run_.steps())
-      Row("step " + Inline(step.step_id()),
-          Inline(step.name()) + " " + Inline(step.scheduler_state()) + " " +
-              std::to_string(step.exit_code()) + ":" + std::to_string(step.signal()));
+      Row("step " + Inline(step.step_id()), Inline(step.name()) + " " +
+                                                Inline(step.scheduler_state()) + " " +
+                                                diagnose::ExitText(step));
   }
 
   void Diagnosis() {

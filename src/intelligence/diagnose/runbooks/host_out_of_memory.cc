@@ -191,7 +191,7 @@ std::optional<Finding> HostOutOfMemory(const CaseView& view, const Runbook& runb
   const Signal* device = view.Best("gpu_out_of_memory");
   Claim why;
   why.facts = proof.facts;
-  if (proof.killed && view.exit != 0) why.facts.push_back(view.exit);
+  if (proof.killed && view.exit_code.value_or(0) != 0) why.facts.push_back(view.exit);
   if (!proof.killed && proof.signal != nullptr) {
     why = Quote(*proof.signal);
     why.text += ": a request for host memory was refused.";

@@ -20,8 +20,7 @@ std::optional<Finding> TaskFailureUnattributed(const CaseView& view, const Runbo
     const bool failed = s.step->exit_code() != 0 || s.step->signal() != 0;
     if (!failed || s.step->step_id() == "batch" || s.exit == 0) continue;
     f.what.push_back({"Step " + s.step->step_id() + " (" + ToUtf8(s.step->name()) +
-                          ") ended with " + std::to_string(s.step->exit_code()) + ":" +
-                          std::to_string(s.step->signal()) + ".",
+                          ") ended with " + ExitText(*s.step) + ".",
                       FactList({s.exit, s.state})});
     break;
   }
@@ -59,7 +58,6 @@ std::optional<Finding> TaskFailureUnattributed(const CaseView& view, const Runbo
     f.why.push_back(
         {"The last line of the log is \"" + view.last_error_text + "\".", {view.last_error_line}});
   f.missing.push_back("the failing task's own error message");
-  if (view.progress == 0) f.missing.push_back("log lines before the end");
   return f;
 }
 
