@@ -148,7 +148,9 @@ Result<RoundReport> Reconciler::Round() {
   Answers answers;
   const MonoTime begun = clock_.Mono();
   Ask(NowMs() / 1000, &answers);
-  report.polling = std::chrono::duration_cast<Millis>(clock_.Mono() - begun);
+  // A controller that does not answer costs nobody anything: it is asked again at the usual time.
+  if (answers.squeue.ok())
+    report.polling = std::chrono::duration_cast<Millis>(clock_.Mono() - begun);
   // Accounting first: it shows the attempts that went before the live one.
   std::stable_sort(answers.sacct.begin(), answers.sacct.end(), [](const auto& a, const auto& b) {
     return std::pair(a.job_id, a.submit.value_or(0)) < std::pair(b.job_id, b.submit.value_or(0));
