@@ -232,8 +232,9 @@ class Interpreter {
 
   void DeriveTasks() {
     int32_t nodes = out_.nodes ? std::max(out_.nodes->min, 1) : 1;
-    if (!out_.nodes && sets_nodes_ && gpus_per_node_ > 0 && out_.gpu_option == "gpus") {
-      nodes = Clamped(std::max<int64_t>(gpu_units_ / gpus_per_node_, 1));
+    const bool open = !out_.nodes || out_.nodes->min < out_.nodes->max;
+    if (open && sets_nodes_ && gpus_per_node_ > 0 && out_.gpu_option == "gpus") {
+      nodes = Clamped(std::max<int64_t>(gpu_units_ / gpus_per_node_, nodes));
       out_.unresolved["cpu_cores"] = "--gpus with a number of GPUs per node sets the nodes later";
     }
     if (out_.ntasks) {
