@@ -143,6 +143,7 @@ Status EmbeddedStore::BeginSegment() {
   EXPANSE_TRY(wal_, FrameLogWriter::Create(files_.WalPath(sequence)));
   const std::unique_lock state(state_mutex_);
   active_ = std::make_shared<Head>(sequence);
+  wal_bytes_ = 0;
   head_since_.reset();
   return {};
 }

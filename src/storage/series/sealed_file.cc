@@ -14,27 +14,6 @@
 namespace expanse::storage {
 namespace {
 
-uint32_t Var32(ByteReader& reader) {
-  const uint64_t v = reader.Varint();
-  return v > UINT32_MAX ? UINT32_MAX : static_cast<uint32_t>(v);
-}
-
-ChunkMeta GetChunk(ByteReader& reader) {
-  ChunkMeta chunk;
-  chunk.count = Var32(reader);
-  chunk.first_ms = UnZigZag(reader.Varint());
-  chunk.last_ms = static_cast<int64_t>(static_cast<uint64_t>(chunk.first_ms) + reader.Varint());
-  chunk.min = GetDecimal(reader);
-  chunk.max = GetDecimal(reader);
-  chunk.last = GetDecimal(reader);
-  chunk.sum = GetDecimal(reader);
-  chunk.time_block = Var32(reader);
-  chunk.time_offset = Var32(reader);
-  chunk.value_block = Var32(reader);
-  chunk.value_offset = Var32(reader);
-  return chunk;
-}
-
 Error Damaged(const std::string& path, const std::string& what) {
   return Error(Code::kDataLoss, path + ": " + what);
 }
@@ -49,8 +28,10 @@ Result<std::shared_ptr<SealedFile>> SealedFile::Open(const std::string& path,
   file->first_sequence_ = first_sequence;
   file->last_sequence_ = last_sequence;
   EXPANSE_TRY(file->bytes_, file->file_.Size());
-  EXPANSE_TRY(const auto footer, file->ReadFooter());
-  EXPANSE_CHECK_OK(file->ParseFooter(footer));
+  EXPANSE_TRY(const auto bytes, file->ReadFooter());
+  auto footer = ParseFooter(bytes);
+  if (!footer.ok()) return footer.error().WithContext(path);
+  file->footer_ = *std::move(footer);
   return file;
 }
 
@@ -60,7 +41,7 @@ Result<std::string> SealedFile::ReadFooter() const {
     EXPANSE_TRY(const auto trailer, file_.ReadAt(bytes_ - copy * kTrailerBytes, kTrailerBytes));
     ByteReader reader(trailer);
     const uint64_t offsets[] = {reader.U64(), reader.U64()};
-    Stored place;
+    StoredPlace place;
     place.stored = reader.U32();
     place.raw = reader.U32();
     place.crc = reader.U32();
@@ -75,36 +56,8 @@ Result<std::string> SealedFile::ReadFooter() const {
   return Damaged(path(), "the footer is damaged or missing");
 }
 
-Status SealedFile::ParseFooter(std::string_view footer) {
-  ByteReader reader(footer);
-  const uint64_t version = reader.Varint();
-  if (version != kSealedVersion)
-    return Error(Code::kFailedPrecondition,
-                 path() + " has format version " + std::to_string(version) +
-                     ", which this program does not know; a newer version wrote it");
-  first_ms_ = UnZigZag(reader.Varint());
-  last_ms_ = UnZigZag(reader.Varint());
-  samples_ = static_cast<int64_t>(reader.Varint());
-  const auto stored = [&reader] {
-    Stored place;
-    place.offset = reader.Varint();
-    place.stored = Var32(reader);
-    place.raw = Var32(reader);
-    place.crc = reader.U32();
-    return place;
-  };
-  const uint64_t blocks = reader.Varint();
-  for (uint64_t i = 0; i < blocks && reader.ok(); ++i) blocks_.push_back(stored());
-  const uint64_t pages = reader.Varint();
-  for (uint64_t i = 0; i < pages && reader.ok(); ++i) {
-    SeriesKey first = GetKey(reader);
-    pages_.push_back({std::move(first), stored()});
-  }
-  if (!reader.AtEnd()) return Damaged(path(), "the footer is malformed");
-  return {};
-}
-
-Result<std::string> SealedFile::ReadStored(const Stored& place, const std::string& what) const {
+Result<std::string> SealedFile::ReadStored(const StoredPlace& place,
+                                           const std::string& what) const {
   const auto size = static_cast<uint64_t>(bytes_);
   if (place.offset > size || place.stored > size - place.offset || place.raw > kMaxRawBytes)
     return Damaged(path(), what + " lies outside of the file");
@@ -116,48 +69,27 @@ Result<std::string> SealedFile::ReadStored(const Stored& place, const std::strin
 }
 
 Result<std::string> SealedFile::ReadBlock(uint32_t block) const {
-  if (block >= blocks_.size()) return Damaged(path(), "no block " + std::to_string(block));
-  return ReadStored(blocks_[block], "block " + std::to_string(block));
+  if (block >= footer_.blocks.size()) return Damaged(path(), "no block " + std::to_string(block));
+  return ReadStored(footer_.blocks[block], "block " + std::to_string(block));
 }
 
 void SealedFile::Scan(const SeriesKey& from, const std::function<bool(IndexEntry&&)>& visit,
                       std::vector<std::string>& damage) const {
-  auto page = std::upper_bound(pages_.begin(), pages_.end(), from,
-                               [](const SeriesKey& key, const Page& p) { return key < p.first; });
-  if (page != pages_.begin()) --page;
-  bool go_on = true;
-  for (; go_on && page != pages_.end(); ++page) {
-    auto raw = ReadStored(page->place, "index page " + std::to_string(page - pages_.begin()));
-    auto status = raw.ok() ? ParsePage(*raw, visit, go_on, from) : Status(raw.error());
-    if (!status.ok()) {
-      damage.push_back(status.error().message());
-      // Whether the wanted keys end inside the damaged page is seen at the next page's first key.
-      continue;
-    }
+  const auto& pages = footer_.pages;
+  auto page =
+      std::upper_bound(pages.begin(), pages.end(), from,
+                       [](const SeriesKey& key, const IndexPage& p) { return key < p.first; });
+  if (page != pages.begin()) --page;
+  for (; page != pages.end(); ++page) {
+    const std::string name = "index page " + std::to_string(page - pages.begin());
+    const auto raw = ReadStored(page->place, name);
+    auto go_on = raw.ok() ? ParseIndexPage(*raw, from, visit) : Result<bool>(raw.error());
+    if (!go_on.ok())
+      // Whether the wanted keys end inside this page is seen at the next page's first key.
+      damage.push_back(raw.ok() ? path() + ": " + go_on.error().message() : raw.error().message());
+    else if (!*go_on)
+      return;
   }
-}
-
-Status SealedFile::ParsePage(std::string_view page, const std::function<bool(IndexEntry&&)>& visit,
-                             bool& go_on, const SeriesKey& from) const {
-  ByteReader reader(page);
-  const uint64_t count = reader.Varint();
-  std::string bytes;
-  for (uint64_t i = 0; i < count && go_on; ++i) {
-    const uint64_t shared = reader.Varint();
-    const auto rest = reader.Text();
-    if (!reader.ok() || shared > bytes.size()) return Damaged(path(), "an index page is malformed");
-    bytes.resize(static_cast<size_t>(shared));
-    bytes += rest;
-    ByteReader key_reader(bytes);
-    IndexEntry entry;
-    entry.key = GetKey(key_reader);
-    const uint64_t chunks = reader.Varint();
-    for (uint64_t c = 0; c < chunks && reader.ok(); ++c) entry.chunks.push_back(GetChunk(reader));
-    if (!reader.ok() || !key_reader.AtEnd() || entry.chunks.empty())
-      return Damaged(path(), "an index page is malformed");
-    if (!(entry.key < from)) go_on = visit(std::move(entry));
-  }
-  return {};
 }
 
 Result<const std::string*> ChunkReader::Block(const SealedFile& file, uint32_t block) {

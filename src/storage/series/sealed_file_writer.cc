@@ -21,38 +21,6 @@ constexpr size_t kPageSeries = 128;
 constexpr int kZstdLevel = 3;
 constexpr size_t kMaxKnownTimes = 50'000;
 
-void PutChunk(std::string& out, const ChunkMeta& chunk) {
-  PutVarint(out, chunk.count);
-  PutVarint(out, ZigZag(chunk.first_ms));
-  PutVarint(out, static_cast<uint64_t>(chunk.last_ms - chunk.first_ms));
-  PutDecimal(out, chunk.min);
-  PutDecimal(out, chunk.max);
-  PutDecimal(out, chunk.last);
-  PutDecimal(out, chunk.sum);
-  PutVarint(out, chunk.time_block);
-  PutVarint(out, chunk.time_offset);
-  PutVarint(out, chunk.value_block);
-  PutVarint(out, chunk.value_offset);
-}
-
-std::string EncodePage(std::span<const IndexEntry> entries) {
-  std::string page;
-  std::string last;
-  PutVarint(page, entries.size());
-  for (const IndexEntry& entry : entries) {
-    std::string key;
-    PutKey(key, entry.key);
-    const auto shared = static_cast<size_t>(
-        std::mismatch(key.begin(), key.end(), last.begin(), last.end()).first - key.begin());
-    PutVarint(page, shared);
-    PutText(page, std::string_view(key).substr(shared));
-    PutVarint(page, entry.chunks.size());
-    for (const ChunkMeta& chunk : entry.chunks) PutChunk(page, chunk);
-    last = std::move(key);
-  }
-  return page;
-}
-
 ChunkMeta Describe(std::span<const int64_t> times, std::span<const double> values) {
   ChunkMeta chunk;
   chunk.count = static_cast<uint32_t>(times.size());
@@ -87,10 +55,10 @@ Status SealedFileWriter::Write(std::string_view bytes) {
   return {};
 }
 
-Result<SealedFileWriter::BlockEntry> SealedFileWriter::WriteCompressed(std::string_view raw) {
+Result<StoredPlace> SealedFileWriter::WriteCompressed(std::string_view raw) {
   const std::string stored = ZstdCompress(raw, kZstdLevel);
-  const BlockEntry entry{offset_, static_cast<uint32_t>(stored.size()),
-                         static_cast<uint32_t>(raw.size()), platform::Crc32c(stored)};
+  const StoredPlace entry{offset_, static_cast<uint32_t>(stored.size()),
+                          static_cast<uint32_t>(raw.size()), platform::Crc32c(stored)};
   EXPANSE_CHECK_OK(Write(stored));
   return entry;
 }
@@ -150,40 +118,28 @@ Status SealedFileWriter::Add(const SeriesKey& key, const Columns& columns) {
 Result<std::string> SealedFileWriter::WriteIndex() {
   std::sort(entries_.begin(), entries_.end(),
             [](const IndexEntry& a, const IndexEntry& b) { return a.key < b.key; });
-  std::string pages;
-  uint64_t page_count = 0;
-  for (size_t at = 0; at < entries_.size(); at += kPageSeries, ++page_count) {
+  SealedFooter footer;
+  for (size_t at = 0; at < entries_.size(); at += kPageSeries) {
     const auto part = std::span(entries_).subspan(at, std::min(kPageSeries, entries_.size() - at));
-    EXPANSE_TRY(const BlockEntry place, WriteCompressed(EncodePage(part)));
-    PutKey(pages, part.front().key);
-    PutStored(pages, place.offset, place.stored, place.raw, place.crc);
+    EXPANSE_TRY(const StoredPlace place, WriteCompressed(EncodeIndexPage(part)));
+    footer.pages.push_back({part.front().key, place});
   }
-  int64_t first_ms = kMaxTimestampMs;
-  int64_t last_ms = 0;
-  uint64_t samples = 0;
+  footer.blocks = blocks_;
+  footer.first_ms = kMaxTimestampMs;
   for (const IndexEntry& entry : entries_) {
-    first_ms = std::min(first_ms, entry.chunks.front().first_ms);
-    last_ms = std::max(last_ms, entry.chunks.back().last_ms);
-    for (const ChunkMeta& chunk : entry.chunks) samples += chunk.count;
+    footer.first_ms = std::min(footer.first_ms, entry.chunks.front().first_ms);
+    footer.last_ms = std::max(footer.last_ms, entry.chunks.back().last_ms);
+    for (const ChunkMeta& chunk : entry.chunks) footer.samples += chunk.count;
   }
-  std::string footer;
-  PutVarint(footer, kSealedVersion);
-  PutVarint(footer, ZigZag(first_ms));
-  PutVarint(footer, ZigZag(last_ms));
-  PutVarint(footer, samples);
-  PutVarint(footer, blocks_.size());
-  for (const BlockEntry& block : blocks_)
-    PutStored(footer, block.offset, block.stored, block.raw, block.crc);
-  PutVarint(footer, page_count);
-  return footer + pages;
+  return EncodeFooter(footer);
 }
 
 Status SealedFileWriter::Finish() {
   EXPANSE_CHECK_OK(CloseBlock(times_));
   EXPANSE_CHECK_OK(CloseBlock(values_));
   EXPANSE_TRY(const std::string footer, WriteIndex());
-  EXPANSE_TRY(const BlockEntry first, WriteCompressed(footer));
-  EXPANSE_TRY(const BlockEntry second, WriteCompressed(footer));
+  EXPANSE_TRY(const StoredPlace first, WriteCompressed(footer));
+  EXPANSE_TRY(const StoredPlace second, WriteCompressed(footer));
   std::string trailer;
   PutU64(trailer, first.offset);
   PutU64(trailer, second.offset);

@@ -9,6 +9,7 @@
 #include "storage/series/chunk_codec.h"
 #include "storage/series/frame_log.h"
 #include "storage/series/head.h"
+#include "storage/series/sealed_index.h"
 #include "storage/zstd_codec.h"
 
 namespace expanse::storage {
@@ -45,7 +46,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 2) return 0;
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 2, size - 2);
   const size_t count = data[1];
-  switch (data[0] % 5) {
+  switch (data[0] % 7) {
     case 0:
       storage::FuzzDoubles(bytes, count);
       break;
@@ -63,6 +64,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       if (count < bytes.size()) head.Replay(bytes.substr(count));
       break;
     }
+    case 4:
+      (void)storage::ParseFooter(bytes);
+      break;
+    case 5:
+      (void)storage::ParseIndexPage(bytes, {}, [](storage::IndexEntry&&) { return true; });
+      break;
     default:
       (void)storage::ZstdDecompress(bytes, 1 << 16);
       break;
