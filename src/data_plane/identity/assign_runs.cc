@@ -18,8 +18,10 @@ constexpr int64_t kRequeueBefore = 2 * kSecond;
 constexpr int64_t kRequeueAfter = 60 * kSecond;
 // `scontrol requeue` takes an ended job for as long as slurmctld remembers it (MinJobAge).
 constexpr int64_t kRequeueOfEnded = 600 * kSecond;
-// Prolog before the start of a run, Epilog and KillWait after its end.
-constexpr int64_t kSightBefore = 120 * kSecond;
+// Prolog before the start of a run, Epilog and KillWait after its end. Only a prolog comes before
+// the start; the rest is what two clocks may differ.
+constexpr int64_t kPrologBefore = 120 * kSecond;
+constexpr int64_t kClockSkew = 5 * kSecond;
 constexpr int64_t kSightAfter = 600 * kSecond;
 constexpr int64_t kForever = std::numeric_limits<int64_t>::max() / 4;
 
@@ -200,10 +202,20 @@ class Assigner {
     return f.first_observed_ms;
   }
 
+  static bool IsSameRestart(const Run& run, const Fragment& f) {
+    return !f.restart_count || !run.restart || *run.restart == *f.restart_count;
+  }
+  // While an attempt that was put back completes, Slurm already tells its hooks the restart count
+  // of the next one.
+  static bool RestartFits(const Run& run, const Fragment& f) {
+    return IsSameRestart(run, f) ||
+           (f.Has(kRunsHere) && !f.Has(kProlog) && *f.restart_count == *run.restart + 1);
+  }
+
   // How far the sight is from the life of the run; nothing when it cannot be its.
   std::optional<int64_t> Distance(const Run& run, int64_t upper_bound, const Fragment& f) const {
     if (f.submit_ms && !run.HasSubmit(*f.submit_ms)) return std::nullopt;
-    if (f.restart_count && run.restart && *run.restart != *f.restart_count) return std::nullopt;
+    if (!RestartFits(run, f)) return std::nullopt;
     const int64_t t = SightTime(f);
     int64_t lower = run.birth();
     if (f.Has(kRunsHere)) {
@@ -217,7 +229,8 @@ class Assigner {
       lower = *run.first_observed;
     }
     const int64_t upper = run.end ? *run.end : upper_bound;
-    if (t < lower) return lower - t <= kSightBefore ? std::optional(lower - t) : std::nullopt;
+    const int64_t before = f.Has(kRunsHere) && !f.Has(kProlog) ? kClockSkew : kPrologBefore;
+    if (t < lower) return lower - t <= before ? std::optional(lower - t) : std::nullopt;
     if (t > upper) return t - upper <= kSightAfter ? std::optional(t - upper) : std::nullopt;
     return 0;
   }
@@ -233,13 +246,15 @@ class Assigner {
 
   Run* FindHome(const Fragment& f, size_t run_count) {
     Run* best = nullptr;
-    int64_t best_distance = kForever;
+    std::pair<bool, int64_t> best_fit{true, kForever};  // other restart count, distance
     for (size_t i = 0; i < run_count; ++i) {
       const int64_t next = i + 1 < run_count ? runs_[i + 1].birth() : kForever;
       const auto distance = Distance(runs_[i], next, f);
-      if (distance && *distance <= best_distance) {  // runs are by birth: the youngest of equals
+      if (!distance) continue;
+      const std::pair fit(!IsSameRestart(runs_[i], f), *distance);
+      if (fit <= best_fit) {  // runs are by birth: the youngest of equals
         best = &runs_[i];
-        best_distance = *distance;
+        best_fit = fit;
       }
     }
     return best;

@@ -117,6 +117,18 @@ TEST(AssignRuns, AHookJoinsTheYoungestRunWhoseLifeCanContainIt) {
                                              ElementsAre("r1", "prolog1", "epilog1")));
 }
 
+// Recorded on Slurm 22.05.8: job 107, put back at 45 s, epilog at 47.8 s with the restart count of
+// the attempt that starts at 58 s.
+TEST(AssignRuns, TheEpilogOfAnAttemptThatWasPutBackShowsTheNextRestartCount) {
+  Fragment epilog = Hook("epilog0", 47'761, kEpilog);
+  Fragment cgroup = Hook("cgroup0", 46'777, 0);
+  Fragment prolog1 = Hook("prolog1", 57'400, kProlog);
+  for (Fragment* f : {&epilog, &cgroup, &prolog1}) f->restart_count = 1;
+  EXPECT_THAT(Groups({Ended(Running(Attempt("r0", 45, 0), 46), 45),
+                      Ended(Running(Attempt("r1", 45, 1), 58), 59), epilog, cgroup, prolog1}),
+              ElementsAre(ElementsAre("r0", "epilog0", "cgroup0"), ElementsAre("r1", "prolog1")));
+}
+
 TEST(AssignRuns, AHookIsNotOfARunThatWasCancelledWhileItWaited) {
   Fragment cancelled = Ended(Attempt("cancelled", 100, 0), 200);
   cancelled.pending_until_ms = 190'000;
