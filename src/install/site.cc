@@ -115,8 +115,8 @@ std::vector<std::string> DescribePlan(const InstallOptions& options, const Site&
       add("slurm.conf   names our hooks already");
     } else if (site.wire_now) {
       add("slurm.conf   " + site.slurm_conf_path + " (backup beside it):");
-      for (const auto line : Split(Trim(DescribeWiring(site.conf, site.wiring)), '\n'))
-        add("  " + std::string(Trim(line)));
+      const std::string wiring = DescribeWiring(site.conf, site.wiring);
+      for (const auto line : Split(Trim(wiring), '\n')) add("  " + std::string(Trim(line)));
       for (const auto& [key, programs] : site.foreign)
         for (const auto& program : programs)
           add("chained      " + program + " runs before our " + key +

@@ -30,9 +30,9 @@ TEST(LogScanner, GivesBytePositionsInTheFile) {
 }
 
 TEST(LogScanner, ReadsThroughColoursProgressBarsAndBinary) {
+  constexpr char kColoured[] = "\x1b[31mCUDA out of mem\x1b[0mory\x1b[0m\r10%|#\r\0\xff\xfe";
   const auto scan =
-      ScanText(std::string("\x1b[31mCUDA out of mem\x1b[0mory\x1b[0m\r10%|#\r\0\xff\xfe", 45) +
-               "\nNo space left on device\xc3\n");
+      ScanText(std::string(kColoured, sizeof kColoured - 1) + "\nNo space left on device\xc3\n");
   ASSERT_EQ(scan.hits.size(), 2u);
   EXPECT_EQ(scan.hits[0].failure_class, "gpu_out_of_memory");
   EXPECT_EQ(scan.hits[0].line, "CUDA out of memory");

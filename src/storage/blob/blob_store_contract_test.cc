@@ -44,7 +44,7 @@ class BlobStoreContract : public testing::TestWithParam<Backend> {
 
 TEST_P(BlobStoreContract, AnswersTheBytesThatWereStored) {
   std::string all;
-  for (int i = 0; i < 100'000; ++i) all += static_cast<char>(i * i >> 3);
+  for (unsigned i = 0; i < 100'000; ++i) all += static_cast<char>(i * i >> 3);
   for (const std::string& bytes : {std::string(), std::string("a\0b\n", 4), all}) {
     const BlobKey key = Put(kOrg, "source", bytes);
     EXPECT_EQ(key.sha256, platform::Sha256Hex(bytes));
