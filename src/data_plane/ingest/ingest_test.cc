@@ -137,6 +137,7 @@ TEST_F(IngestTest, ASourceBelongsToOneCompute) {
   const auto other = Send(batch, 't');
   ASSERT_FALSE(other.ok());
   EXPECT_EQ(other.error().code(), Code::kPermissionDenied);
+  EXPECT_THAT(other.error().message(), HasSubstr("belongs to another compute"));
   // Another organisation is not told of it.
   EXPECT_TRUE(Send(batch, 'x').ok());
 }
@@ -193,6 +194,52 @@ TEST_F(IngestTest, AProvisionalExecutionIsAdoptedAndItsIdStillFindsTheRun) {
   ASSERT_TRUE(metrics.ok()) << metrics.error().message();
   ASSERT_EQ(metrics->series_size(), 1) << metrics->ShortDebugString();
   EXPECT_EQ(metrics->series(0).points(0).sample_count(), 1);
+}
+
+// slurmd runs a hook again when it missed the answer of the first: other times, the same run.
+TEST_F(IngestTest, HooksThatRanTwiceAreCountedOnce) {
+  const auto step = [](Execution& e) {
+    auto* s = e.add_steps();
+    s->set_step_id("0");
+    s->mutable_cpu_seconds()->set_value(40);
+    s->mutable_cpu_seconds()->set_bound(common::v1::BOUND_EXACT);
+    s->mutable_memory_peak_enforced()->set_value(1'000'000);
+    s->mutable_memory_peak_enforced()->set_bound(common::v1::BOUND_EXACT);
+  };
+  std::vector<data::v1::Record> once{
+      Facts(FACT_ORIGIN_HOOK_PROLOG, Job("7"), kStart - 200, {}, "n1"),
+      Facts(data::v1::FACT_ORIGIN_HOOK_TASK_EPILOG, Job("7"), kStart + 399'000, step, "n1", "0"),
+      Facts(FACT_ORIGIN_HOOK_EPILOG, Job("7"), kStart + 400'100, {}, "n1"),
+      Facts(FACT_ORIGIN_SACCT, Job("7", kSubmit, 0), kNow, Ended())};
+  Push(once);
+  const auto before = List();
+  ASSERT_EQ(before.size(), 1u);
+  EXPECT_EQ(before[0].cpu_seconds().value(), 40);
+  once.pop_back();
+  for (auto& record : once) record.set_observed_time_ms(record.observed_time_ms() + 90);
+  Push(once);
+  const auto after = List();
+  ASSERT_EQ(after.size(), 1u);
+  EXPECT_EQ(DeterministicBytes(after[0]), DeterministicBytes(before[0]));
+}
+
+TEST_F(IngestTest, AnEpilogWithoutAPrologIsARunWithNamedUnknowns) {
+  Push({Facts(
+      FACT_ORIGIN_HOOK_EPILOG, Job("7"), kStart + 400'100,
+      [](Execution& e) { e.set_end_time_ms(kStart + 400'100); }, "n1")});
+  const auto alone = List();
+  ASSERT_EQ(alone.size(), 1u);
+  EXPECT_EQ(alone[0].status(), common::v1::EXECUTION_STATUS_UNKNOWN);
+  EXPECT_EQ(alone[0].outcome(), common::v1::EXECUTION_OUTCOME_UNKNOWN);
+  EXPECT_FALSE(alone[0].has_start_time_ms());
+  EXPECT_FALSE(alone[0].has_runtime_seconds());
+  for (const char* field : {"outcome", "start_time_ms", "runtime_seconds", "user"})
+    EXPECT_TRUE(alone[0].unknown().contains(field)) << field;
+  Push({Facts(FACT_ORIGIN_SACCT, Job("7", kSubmit, 0), kNow, Ended())});
+  const auto known = List();
+  ASSERT_EQ(known.size(), 1u);
+  EXPECT_EQ(known[0].outcome(), common::v1::EXECUTION_OUTCOME_SUCCESS);
+  EXPECT_THAT(known[0].seen_by(), ElementsAre("epilog", "sacct"));
 }
 
 TEST_F(IngestTest, BundlesAndLogTailsComeBackAsSent) {

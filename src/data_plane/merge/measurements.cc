@@ -97,6 +97,13 @@ void MergeCpu(const OrderedRows& rows, Execution* out) {
 
 void MergeRuntime(const OrderedRows& rows, Execution* out) {
   if (!out->has_start_time_ms()) return;
+  // Whole seconds of one source beside milliseconds of another may cross by less than a second.
+  if (out->has_end_time_ms() && out->end_time_ms() + 1000 <= out->start_time_ms()) {
+    (*out->mutable_unknown())["runtime_seconds"] =
+        "the end is told to be before the start; a clock was set back, or one of the two is of "
+        "another attempt";
+    return;
+  }
   auto* runtime = out->mutable_runtime_seconds();
   if (out->has_end_time_ms()) {
     const int64_t ms = std::max<int64_t>(0, out->end_time_ms() - out->start_time_ms());

@@ -112,6 +112,21 @@ TEST(Merge, TheEndThatASchedulerExpectsOfARunningJobIsNoEnd) {
   EXPECT_EQ(e.runtime_seconds().reason(), "still running");
 }
 
+TEST(Merge, AnEndBeforeTheStartGivesNoRuntime) {
+  const auto ran = [](int64_t start_ms, int64_t end_ms) {
+    return MergeOf({Row(data::v1::FACT_ORIGIN_SACCT, 5, Completed([=](Execution& x) {
+                          x.set_start_time_ms(start_ms);
+                          x.set_end_time_ms(end_ms);
+                        }))});
+  };
+  const auto jumped = ran(7'200'000, 3'700'000);
+  EXPECT_FALSE(jumped.has_runtime_seconds());
+  EXPECT_THAT(jumped.unknown().at("runtime_seconds"), testing::HasSubstr("before the start"));
+  EXPECT_EQ(jumped.start_time_ms(), 7'200'000) << "what was told stays";
+  EXPECT_EQ(jumped.end_time_ms(), 3'700'000);
+  EXPECT_EQ(ran(7'200'400, 7'200'000).runtime_seconds().value(), 0) << "rounding, no jump";
+}
+
 TEST(Merge, AnOutOfMemoryStepMakesACompletedJobOutOfMemoryAndKeepsTheSchedulersState) {
   const auto e = MergeOf({Row(data::v1::FACT_ORIGIN_SACCT, 9, Completed([](Execution& x) {
                                 auto* step = x.add_steps();

@@ -38,6 +38,7 @@ constexpr Expected kExpected[] = {
     {"stdout_path", When::kAlways},
     {"bundle_id", When::kAlways},
     {"start_time_ms", When::kStarted},
+    {"runtime_seconds", When::kStarted},
     {"nodes", When::kStarted},
     {"cpu_seconds", When::kStarted},
     {"memory_peak_enforced", When::kStarted},
