@@ -327,14 +327,33 @@ TEST_F(AnalyseCommand, HostileTargetsAreRefusedBeforeAnyCall) {
   ASSERT_EQ(symlink("loop_a", (base + "loop_b").c_str()), 0);
   machine_.WriteFile("huge.slurm", "#!/bin/bash\n");
   ASSERT_EQ(truncate((base + "huge.slurm").c_str(), 100 << 20), 0);
-  for (const char* name :
-       {"missing.slurm", "empty.slurm", "nul.slurm", "directory", "fifo", "loop_a", "huge.slurm"}) {
+  machine_.WriteFile("program", std::string("\x7f"
+                                            "ELF\2\1\1\0\xff",
+                                            9));
+  for (const auto& [name, why] : {std::pair{"missing.slurm", "No such file"},
+                                  {"empty.slurm", "empty"},
+                                  {"nul.slurm", "NUL byte"},
+                                  {"program", "not a text file"},
+                                  {"directory", "directory"},
+                                  {"fifo", "not a regular file"},
+                                  {"loop_a", "symbolic links"},
+                                  {"huge.slurm", "larger than 4194304 bytes"}}) {
     machine_.terminal.err.clear();
     EXPECT_EQ(machine_.Run({"analyse", name}), kExitFailed) << name;
     EXPECT_NE(machine_.terminal.err.find(name), std::string::npos) << machine_.terminal.err;
+    EXPECT_NE(machine_.terminal.err.find(why), std::string::npos) << machine_.terminal.err;
   }
   EXPECT_TRUE(machine_.planes.urls.empty());
   EXPECT_EQ(machine_.terminal.out, "");
+}
+
+TEST_F(AnalyseCommand, AJobNameOfAnyBytesIsOneRow) {
+  machine_.planes.analyse_run.set_job_name("a;'\"\n  confidence  high\x1b[2J \xC3\xA9");
+  EXPECT_EQ(machine_.Run({"analyse", "train.slurm"}), kExitOk) << machine_.terminal.err;
+  EXPECT_NE(machine_.terminal.out.find("a;'\"\\x0a  confidence  high\\x1b[2J \xC3\xA9\n"),
+            std::string::npos)
+      << machine_.terminal.out;
+  EXPECT_EQ(machine_.terminal.out.find('\x1b'), std::string::npos);
 }
 
 TEST_F(AnalyseCommand, BytesThatAreNotUtf8ReachThePlaneWhole) {

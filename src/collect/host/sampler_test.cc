@@ -294,6 +294,24 @@ TEST_F(SamplerTest, WhoOwnsAJobIsRememberedOverARestart) {
   EXPECT_EQ(epilogs[0].facts().key().restart_count(), 3);
 }
 
+TEST_F(SamplerTest, AnEpilogWithoutAPrologIsToldAndHooksThatRanTwiceAreHarmless) {
+  WriteEvent("1-e", "epilog", "", kStart);
+  WriteEvent("2-e", "epilog", "", kStart + 90);
+  Ticks(1);
+  WriteEvent("3-p", "prolog", "", kStart + 5000);
+  WriteEvent("4-p", "prolog", "", kStart + 5090);
+  Ticks(1);
+  const auto records = Records();
+  const auto epilogs = FactsOf(records, data::v1::FACT_ORIGIN_HOOK_EPILOG);
+  ASSERT_EQ(epilogs.size(), 2u);
+  EXPECT_EQ(epilogs[0].facts().key().native_id(), "7");
+  EXPECT_FALSE(epilogs[0].facts().key().has_restart_count()) << "no Prolog told it";
+  EXPECT_FALSE(epilogs[0].facts().execution().has_start_time_ms());
+  EXPECT_EQ(FactsOf(records, data::v1::FACT_ORIGIN_HOOK_PROLOG).size(), 2u);
+  EXPECT_EQ(sampler_->stats().rejected_events, 0u);
+  EXPECT_TRUE(stdfs::is_empty(fs_.Host("/hooks/n1/events")));
+}
+
 TEST_F(SamplerTest, LinksPipesAndRubbishAmongTheEventsAreRemovedAndHarmless) {
   const std::string events = fs_.Host("/hooks/n1/events");
   stdfs::create_directories(events);

@@ -227,6 +227,33 @@ TEST_F(EvidenceFiles, AScriptThatNobodyKeptIsANamedUnknown) {
   EXPECT_THAT(bundle.unknown().at("script"), HasSubstr("Invalid job id"));
 }
 
+TEST_F(EvidenceFiles, AScriptThatIsTooLargeOrBinaryIsANamedUnknown) {
+  platform::ProcessResult script;
+  script.out = "#!/bin/bash\n" + std::string(100 << 20, '#');  // a site may raise max_script_size
+  runner_.Add({"scontrol", "write", "batch_script", "5", "-"}, script);
+  auto bundle = reader_.Bundle(run_);
+  EXPECT_EQ(bundle.bundle_id(), "");
+  EXPECT_EQ(bundle.files_size(), 0);
+  EXPECT_THAT(bundle.unknown().at("script"), HasSubstr("larger than 4194304 bytes"));
+  script.out = std::string(
+      "\x7f"
+      "ELF\0\xff",
+      6);
+  run_.id.job_id = 6;
+  runner_.Add({"scontrol", "write", "batch_script", "6", "-"}, script);
+  bundle = reader_.Bundle(run_);
+  EXPECT_EQ(bundle.files_size(), 0);
+  EXPECT_THAT(bundle.unknown().at("script"), HasSubstr("NUL byte"));
+}
+
+TEST_F(EvidenceFiles, ABinaryLogIsTakenByteForByte) {
+  if (user_.empty()) GTEST_SKIP() << "this user has no name here";
+  const std::string bytes("a\0\xff\xfe\x1b[2J\r\n", 11);
+  Write("out", bytes);
+  run_.stdout_path = dir_.path() + "/out";
+  EXPECT_EQ(reader_.LogTails(run_)[0].content(), bytes);
+}
+
 TEST_F(EvidenceFiles, TheScriptThatAccountingKeptIsRead) {
   platform::ProcessResult nothing, stored;
   stored.out = Recorded("jobs/sacct-batch-script.txt");

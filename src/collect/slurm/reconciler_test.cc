@@ -354,6 +354,63 @@ TEST_F(ReconcilerTest, ClockJumpsNeitherLoseNorRepeat) {
   EXPECT_EQ(facts, 0u);
 }
 
+TEST_F(ReconcilerTest, JobsThatComeAfterAClockJumpAreComplete) {
+  for (const int64_t jump : {int64_t{-7'200'000}, int64_t{86'400'000}}) {
+    records_.clear();
+    ASSERT_TRUE(fs_.Remove(dir_.path() + "/runs.json").ok());
+    Restart();
+    UseLab2();
+    cluster_.squeue = Recorded("lab2/squeue-2.json");
+    cluster_.scontrol = Recorded("lab2/scontrol-2.txt");
+    cluster_.sacct = cluster_.sacct_ids = FakeCluster::Header();
+    Round();
+    ASSERT_EQ(Best("6")->status(), EXECUTION_STATUS_RUNNING);
+    clock_.JumpWall(Millis(jump));
+    Round();
+    UseLab2();
+    for (int i = 0; i < 3; ++i) Round();
+    EXPECT_EQ(Best("6")->outcome(), EXECUTION_OUTCOME_TIMEOUT) << jump;
+    EXPECT_EQ(Best("10")->outcome(), EXECUTION_OUTCOME_OUT_OF_MEMORY) << jump;
+    EXPECT_EQ(Best("17", 1)->outcome(), EXECUTION_OUTCOME_SUCCESS) << jump;
+  }
+  // Set right again, accounting is asked from before the present on, not from the false future on.
+  clock_.JumpWall(Millis(-86'400'000));
+  cluster_.calls.clear();
+  const std::string now = FormatRfc3339(clock_.Now()).substr(0, 19);
+  Round();
+  int windows = 0;
+  for (const auto& argv : cluster_.calls)
+    for (const auto& arg : argv)
+      if (arg.starts_with("--starttime=")) {
+        ++windows;
+        EXPECT_LT(arg.substr(12), now);
+      }
+  EXPECT_GE(windows, 1);
+}
+
+TEST_F(ReconcilerTest, ACutAnswerOfAccountingIsMadeUpForByTheNext) {
+  UseLab2();
+  const std::string whole = cluster_.sacct;
+  const size_t row = whole.find("\n11" + std::string(kRecordedMark)) + 1;
+  ASSERT_NE(row, 0u);
+  // Inside a row: the answer is not taken, and said so.
+  cluster_.sacct = cluster_.sacct_ids = whole.substr(0, row + 40);
+  Round();
+  EXPECT_EQ(Latest("11", 0, data::v1::FACT_ORIGIN_SACCT), nullptr);
+  EXPECT_EQ(tools_->health()["sacct"].status, "degraded");
+  // Between the row of a job and those of its steps, where no reader can see it.
+  cluster_.sacct = cluster_.sacct_ids = whole.substr(0, whole.find('\n', row) + 1);
+  Round();
+  ASSERT_NE(Latest("11", 0, data::v1::FACT_ORIGIN_SACCT), nullptr);
+  EXPECT_EQ(Latest("11", 0, data::v1::FACT_ORIGIN_SACCT)->steps_size(), 0);
+  UseLab2();
+  for (int i = 0; i < 10; ++i) Round();
+  EXPECT_EQ(tools_->health()["sacct"].status, "ok");
+  EXPECT_GT(Best("11")->steps_size(), 0);
+  EXPECT_EQ(Best("11")->outcome(), EXECUTION_OUTCOME_OUT_OF_MEMORY);
+  EXPECT_EQ(Best("28")->outcome(), EXECUTION_OUTCOME_FAILURE) << "behind the cut";
+}
+
 TEST_F(ReconcilerTest, ARecordThatTheQueueRefusesIsSentAgain) {
   UseLab2();
   refuse_ = true;

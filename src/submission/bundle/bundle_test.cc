@@ -203,6 +203,20 @@ TEST_F(BundleTest, OddFilesAreNamedAndNeverOpenedOrFollowedForEver) {
   EXPECT_FALSE(bundle.files[2].content.has_value());
 }
 
+TEST_F(BundleTest, ADirectoryThatLinksIntoItselfEnds) {
+  Write("pkg/__init__.py", "");
+  Write("pkg/a.py", "from .loop import a\n");
+  ASSERT_EQ(::symlink(".", (dir_.path() + "/pkg/loop").c_str()), 0);
+  ASSERT_EQ(::symlink("..", (dir_.path() + "/pkg/up").c_str()), 0);
+  Write("train.py", "from pkg import a\nfrom pkg.up.pkg.up.pkg import a\n");
+  Write("env.sh", "source pkg/up/env.sh\nsource pkg/up/pkg/up/env.sh\n");
+  const auto bundle = Collect("#!/bin/bash\nsource env.sh\npython train.py\n");
+  EXPECT_THAT(Paths(bundle), ::testing::IsSupersetOf({"job.sh", "env.sh", "train.py", "pkg/a.py"}));
+  EXPECT_LE(bundle.files.size(), BundleLimits().max_files);
+  const auto again = Collect("#!/bin/bash\nsource env.sh\npython train.py\n");
+  EXPECT_EQ(again.bundle_id, bundle.bundle_id);
+}
+
 TEST_F(BundleTest, ContentIsBoundedInTotal) {
   std::string script = "#!/bin/bash\n";
   for (int i = 0; i < 14; ++i) {
