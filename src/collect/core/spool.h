@@ -7,9 +7,10 @@
 // Sequences start at 1, never repeat and have no holes except where records were lost; they are
 // only meaningful together with the source id, a UUID minted when the spool is created.
 //
-// fsync policy: a record in a spool is not acknowledged, so a crash may lose it. write(2) is called
-// at Flush(), so kill -9 loses nothing that was flushed; fdatasync(2) runs at rotation and at most
-// once in sync_interval, so a power failure loses at most that much of one node.
+// fsync policy: write(2) is called at Flush(), so kill -9 loses nothing that was flushed;
+// fdatasync(2) runs at rotation and at most once in sync_interval, so a power failure loses at most
+// that much of one node. Whoever forgets where a record came from (a hook's file, the mark that a
+// job was told of) calls Sync() before: then the record is as durable as that.
 #pragma once
 
 #include <cstdint>
@@ -51,6 +52,9 @@ class SpoolWriter {
   /// otherwise) the buffered records are dropped and counted, and the error is returned; the spool
   /// stays usable and later records go in when there is room again.
   Status Flush();
+  /// Flush, and what was flushed so far survives a power failure. After an error nothing is known
+  /// about what was flushed since the last Sync.
+  Status Sync();
 
   const std::string& source_id() const;
   uint64_t next_sequence() const;
@@ -77,8 +81,7 @@ struct SpoolBatch {
 };
 
 struct SpoolReaderStats {
-  uint64_t damaged_frames =
-      0;  // places where a frame was cut or flipped; the segment's rest is skipped
+  uint64_t damaged_frames = 0;      // places where a frame or a segment's header was damaged
   uint64_t lost_records = 0;        // sequences that will never come: dropped, damaged, unreadable
   uint64_t unparsable_records = 0;  // whole frames that hold no record
   int64_t waiting_bytes = 0;        // in segments, not yet acknowledged (upper bound)
@@ -95,8 +98,8 @@ class SpoolReader {
 
   /// The next records after those already returned, at most this many and (but for a single larger
   /// one) this many bytes. Empty: nothing new yet. A half-written frame at the end of the open
-  /// segment is waited for; the same thing in a segment that has a successor is damage, counted,
-  /// and reading goes on in the next segment.
+  /// segment is waited for; the same thing in a segment that has a successor, or followed by whole
+  /// frames for kPatience calls, is damage, counted, and reading goes on at the next whole frame.
   Result<SpoolBatch> Next(size_t max_records, size_t max_bytes);
   /// Durably marks everything up to this sequence of this source as delivered and deletes the
   /// segments that hold nothing else.

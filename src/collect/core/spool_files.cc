@@ -8,11 +8,14 @@
 #include <map>
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/ids.h"
+#include "base/log.h"
 #include "base/strings.h"
+#include "platform/crypto/crypto.h"
 #include "platform/fs/fs.h"
 
 namespace expanse::collect {
@@ -23,11 +26,27 @@ constexpr size_t kMaxSmallFile = 4096;
 
 using Pairs = std::map<std::string, std::string, std::less<>>;
 
-std::optional<Pairs> ReadPairs(const std::string& path) {
-  auto bytes = platform::Fs().Read(path, kMaxSmallFile);
-  if (!bytes.ok()) return std::nullopt;
+constexpr std::string_view kChecksum = "crc32c=";
+
+std::string ChecksumLine(std::string_view text) {
+  char line[24];
+  std::snprintf(line, sizeof line, "crc32c=%08x\n", platform::Crc32c(text));
+  return line;
+}
+
+std::string WithChecksum(std::string text) {
+  text += ChecksumLine(text);
+  return text;
+}
+
+// A flipped digit of a cursor would skip records for good, so that a wrong checksum is no file at
+// all. Version 0.1 wrote none.
+std::optional<Pairs> ParsePairs(std::string_view text) {
+  if (text.size() > kMaxSmallFile) return std::nullopt;
+  if (const size_t at = text.find(kChecksum); at != std::string_view::npos)
+    if (text.substr(at) != ChecksumLine(text.substr(0, at))) return std::nullopt;
   Pairs pairs;
-  for (auto line : Split(*bytes, '\n')) {
+  for (auto line : Split(text, '\n')) {
     const auto equals = line.find('=');
     if (equals == std::string_view::npos) continue;
     pairs[std::string(line.substr(0, equals))] = std::string(line.substr(equals + 1));
@@ -44,6 +63,17 @@ uint64_t Number(const Pairs& pairs, std::string_view key) {
 std::string Text(const Pairs& pairs, std::string_view key) {
   const auto it = pairs.find(key);
   return it == pairs.end() ? std::string() : it->second;
+}
+
+template <typename T>
+std::optional<T> ReadSmall(const std::string& path, std::optional<T> (*parse)(std::string_view)) {
+  const auto bytes = platform::Fs().Read(path, kMaxSmallFile);
+  if (!bytes.ok() && bytes.error().code() == Code::kNotFound) return std::nullopt;
+  auto parsed = bytes.ok() ? parse(*bytes) : std::nullopt;
+  if (!parsed)
+    log::Warning("spool.file_damaged",
+                 {{"file", path}, {"so", "it is made anew from the segments"}});
+  return parsed;
 }
 
 }  // namespace
@@ -104,8 +134,8 @@ Result<std::vector<SegmentFile>> ListSegments(const std::string& directory) {
   return segments;
 }
 
-std::optional<WriterState> ReadWriterState(const std::string& directory) {
-  const auto pairs = ReadPairs(directory + "/state");
+std::optional<WriterState> ParseWriterState(std::string_view text) {
+  const auto pairs = ParsePairs(text);
   if (!pairs) return std::nullopt;
   WriterState state{Text(*pairs, "source_id"),
                     std::max<uint64_t>(1, Number(*pairs, "next_sequence")),
@@ -114,27 +144,49 @@ std::optional<WriterState> ReadWriterState(const std::string& directory) {
   return state;
 }
 
-Status WriteWriterState(const std::string& directory, const WriterState& state) {
-  return platform::Fs().WriteAtomic(
-      directory + "/state",
-      "source_id=" + state.source_id + "\nnext_sequence=" + std::to_string(state.next_sequence) +
-          "\ndropped_records=" + std::to_string(state.dropped_records) + "\n",
-      0640);
+std::string EncodeWriterState(const WriterState& state) {
+  return WithChecksum("source_id=" + state.source_id +
+                      "\nnext_sequence=" + std::to_string(state.next_sequence) +
+                      "\ndropped_records=" + std::to_string(state.dropped_records) + "\n");
 }
 
-std::optional<ReaderCursor> ReadCursor(const std::string& directory) {
-  const auto pairs = ReadPairs(directory + "/cursor");
+std::optional<WriterState> ReadWriterState(const std::string& directory) {
+  return ReadSmall(directory + "/state", ParseWriterState);
+}
+
+Status WriteWriterState(const std::string& directory, const WriterState& state) {
+  return platform::Fs().WriteAtomic(directory + "/state", EncodeWriterState(state), 0640);
+}
+
+std::optional<ReaderCursor> ParseCursor(std::string_view text) {
+  const auto pairs = ParsePairs(text);
   if (!pairs) return std::nullopt;
   ReaderCursor cursor{Text(*pairs, "source_id"), Number(*pairs, "acknowledged")};
   if (!IsUuid(cursor.source_id)) return std::nullopt;
   return cursor;
 }
 
+std::string EncodeCursor(const ReaderCursor& cursor) {
+  return WithChecksum("source_id=" + cursor.source_id +
+                      "\nacknowledged=" + std::to_string(cursor.acknowledged) + "\n");
+}
+
+std::optional<ReaderCursor> ReadCursor(const std::string& directory) {
+  return ReadSmall(directory + "/cursor", ParseCursor);
+}
+
 Status WriteCursor(const std::string& directory, const ReaderCursor& cursor) {
-  return platform::Fs().WriteAtomic(directory + "/cursor",
-                                    "source_id=" + cursor.source_id + "\nacknowledged=" +
-                                        std::to_string(cursor.acknowledged) + "\n",
-                                    0640);
+  return platform::Fs().WriteAtomic(directory + "/cursor", EncodeCursor(cursor), 0640);
+}
+
+Status SyncSpoolDirectory(const std::string& directory) {
+  const FileDescriptor fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.valid()) return ErrnoError("open spool directory", directory, errno);
+  // Some network file systems have no fsync of directories: their renames are durable by
+  // themselves.
+  if (::fsync(fd.get()) != 0 && errno != EINVAL && errno != EROFS)
+    return ErrnoError("sync spool directory", directory, errno);
+  return {};
 }
 
 }  // namespace expanse::collect

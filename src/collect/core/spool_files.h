@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -43,6 +44,11 @@ struct WriterState {
   uint64_t next_sequence = 1;
   uint64_t dropped_records = 0;
 };
+/// Nothing when the bytes are damaged: they end with their own CRC-32C, or are of version 0.1,
+/// which had none.
+std::optional<WriterState> ParseWriterState(std::string_view text);
+std::string EncodeWriterState(const WriterState& state);
+/// Nothing when it is absent or damaged; damage is logged.
 std::optional<WriterState> ReadWriterState(const std::string& directory);
 Status WriteWriterState(const std::string& directory, const WriterState& state);
 
@@ -51,8 +57,13 @@ struct ReaderCursor {
   std::string source_id;
   uint64_t acknowledged = 0;
 };
+std::optional<ReaderCursor> ParseCursor(std::string_view text);
+std::string EncodeCursor(const ReaderCursor& cursor);
 std::optional<ReaderCursor> ReadCursor(const std::string& directory);
 Status WriteCursor(const std::string& directory, const ReaderCursor& cursor);
+
+/// Makes new names and renames in the directory durable.
+Status SyncSpoolDirectory(const std::string& directory);
 
 /// "what PATH: errno text" with the code that fits errno.
 Error ErrnoError(const std::string& what, const std::string& path, int error);

@@ -79,6 +79,22 @@ FrameStatus ParseFrame(std::string_view bytes, Frame* frame) {
   return FrameStatus::kWhole;
 }
 
+std::optional<size_t> FindNextFrame(std::string_view bytes, size_t damaged_size, uint64_t from,
+                                    uint64_t below) {
+  const auto is_whole = [&](size_t at) {
+    Frame frame;
+    return ParseFrame(bytes.substr(at), &frame) == FrameStatus::kWhole && frame.sequence >= from &&
+           frame.sequence < below;
+  };
+  // Right behind it, when its length is known: no byte of a payload is then taken for a frame.
+  if (damaged_size > 0 && damaged_size < bytes.size() && is_whole(damaged_size))
+    return damaged_size;
+  size_t at = bytes.find(kFrameMagic, damaged_size > 0 ? damaged_size : 1);
+  while (at != std::string_view::npos && !is_whole(at)) at = bytes.find(kFrameMagic, at + 1);
+  if (at == std::string_view::npos) return std::nullopt;
+  return at;
+}
+
 SegmentEnd FindSegmentEnd(std::string_view frames, uint64_t first_sequence) {
   // Bytes that only look like a frame (inside a payload) cannot claim more frames than fit.
   const uint64_t highest = first_sequence + frames.size() / kFrameHeaderBytes;

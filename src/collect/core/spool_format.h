@@ -46,6 +46,12 @@ enum class FrameStatus {
 /// known already, else 0.
 FrameStatus ParseFrame(std::string_view bytes, Frame* frame);
 
+/// Where the next whole frame begins after damage at the start of bytes: with a sequence of at
+/// least `from` and less than `below`. damaged_size: what the header of the damaged frame says,
+/// when it is whole itself; else 0.
+std::optional<size_t> FindNextFrame(std::string_view bytes, size_t damaged_size, uint64_t from,
+                                    uint64_t below);
+
 /// The last whole frame of a segment's frames (bytes after the segment header), searched past
 /// damage too, so that a writer never gives out a sequence twice.
 struct SegmentEnd {

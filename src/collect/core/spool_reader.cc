@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -31,6 +32,10 @@ Result<std::string> ReadAt(int fd, const std::string& path, int64_t offset, size
   return bytes;
 }
 
+// Bytes of an open segment that do not parse are looked at again so often (the uplink asks once a
+// second) before they count as damage: a shared file system may show a page late.
+constexpr int kPatience = 30;
+
 enum class StepResult {
   kProgress,  // look again
   kStop,      // the batch is complete, or there is nothing more now
@@ -45,6 +50,7 @@ struct SpoolReader::Impl {
   uint64_t expected = 1;  // next sequence
   uint64_t returned = 0;  // last sequence given out; nothing beyond it can be acknowledged
   uint64_t counted = 0;   // losses up to here are in stats already (Rewind reads twice)
+  std::string counted_source;
   SpoolReaderStats stats;
 
   SegmentFile file;  // being read
@@ -52,12 +58,19 @@ struct SpoolReader::Impl {
   FileDescriptor fd;  // stays valid when the file is renamed
   int64_t offset = 0;
 
+  uint64_t stuck_segment = 0;  // where reading did not go on in the last call
+  int64_t stuck_offset = 0;
+  int stuck_calls = 0;
+
   std::string window;  // bytes of the segment from offset on
   size_t window_at = 0;
 
   Result<StepResult> Step(size_t max_records, size_t max_bytes, SpoolBatch* batch, size_t* bytes);
   Result<StepResult> EnterSegment(SpoolBatch* batch);
-  Result<StepResult> AtEnd(bool damaged);
+  Result<StepResult> AtEnd(bool damaged, const Frame& frame);
+  Result<bool> SkipDamage(const Frame& frame, uint64_t next_segment);
+  bool StaysStuck(uint64_t segment, int64_t at);
+  std::optional<SegmentHeader> GuessHeader(const SegmentFile& segment) const;
   Result<FrameStatus> PeekFrame(Frame* frame);
   StepResult Take(const Frame& frame, SpoolBatch* batch, size_t* bytes);
   void CountLoss(uint64_t from, uint64_t to);
@@ -94,20 +107,26 @@ Result<StepResult> SpoolReader::Impl::EnterSegment(SpoolBatch* batch) {
     return ErrnoError("open spool segment", chosen->path, errno);
   }
   EXPANSE_TRY(const auto head, ReadAt(opened.get(), chosen->path, 0, kSegmentHeaderBytes));
-  const auto header = ParseSegmentHeader(head);
+  auto header = ParseSegmentHeader(head);
   const bool last = chosen->first_sequence == segments.back().first_sequence;
   if (!header) {
-    if (last) return StepResult::kStop;  // being created
+    const bool in_creation = chosen->size <= static_cast<int64_t>(kSegmentHeaderBytes);
+    if (last && (in_creation || !StaysStuck(chosen->first_sequence, 0))) return StepResult::kStop;
     ++stats.damaged_frames;
-    file = *chosen;
-    return StepResult::kProgress;
+    log::Warning("spool.damaged_header", {{"segment", chosen->path}});
+    header = GuessHeader(*chosen);
+    if (!header) {
+      file = *chosen;
+      return StepResult::kProgress;
+    }
   }
   if (header->source_id != source_id) {
     if (!batch->empty()) return StepResult::kStop;
     source_id = header->source_id;
     batch->source_id = source_id;
     expected = cursor.source_id == source_id ? cursor.acknowledged + 1 : header->first_sequence;
-    counted = expected;
+    if (counted_source != source_id) counted = expected;  // else after Rewind: counted before
+    counted_source = source_id;
     returned = expected - 1;
   }
   file = *chosen;
@@ -119,12 +138,53 @@ Result<StepResult> SpoolReader::Impl::EnterSegment(SpoolBatch* batch) {
   return StepResult::kProgress;
 }
 
+/// Whether reading stopped at the same place in so many calls that it will not go on by itself.
+bool SpoolReader::Impl::StaysStuck(uint64_t segment, int64_t at) {
+  if (stuck_segment != segment || stuck_offset != at) stuck_calls = 0;
+  stuck_segment = segment;
+  stuck_offset = at;
+  return ++stuck_calls > kPatience;
+}
+
+/// What a damaged header said: the name has the sequence, and a spool has one source.
+std::optional<SegmentHeader> SpoolReader::Impl::GuessHeader(const SegmentFile& segment) const {
+  SegmentHeader header{source_id, segment.first_sequence};
+  if (header.source_id.empty())
+    if (const auto state = ReadWriterState(directory)) header.source_id = state->source_id;
+  if (header.source_id.empty()) return std::nullopt;
+  return header;
+}
+
+/// Goes to the next whole frame after the damage at offset. False: there is none.
+Result<bool> SpoolReader::Impl::SkipDamage(const Frame& frame, uint64_t next_segment) {
+  struct stat st {};
+  if (::fstat(fd.get(), &st) != 0) return ErrnoError("look at spool segment", file.path, errno);
+  const int64_t left = std::max<int64_t>(0, st.st_size - offset);
+  EXPANSE_TRY(const auto bytes, ReadAt(fd.get(), file.path, offset, static_cast<size_t>(left)));
+  // Bytes inside a payload that only look like a frame cannot claim more than fits.
+  const uint64_t below =
+      next_segment != 0 ? next_segment : expected + bytes.size() / kFrameHeaderBytes + 1;
+  const auto found = FindNextFrame(bytes, frame.size, expected, below);
+  if (!found) return false;
+  log::Warning("spool.damaged_frame",
+               {{"segment", file.path}, {"offset", offset}, {"bytes", *found}});
+  ++stats.damaged_frames;
+  offset += static_cast<int64_t>(*found);
+  window.clear();
+  window_at = 0;
+  return true;
+}
+
 /// Nothing more can be read here now. Moves on when a later segment exists.
-Result<StepResult> SpoolReader::Impl::AtEnd(bool damaged) {
+Result<StepResult> SpoolReader::Impl::AtEnd(bool damaged, const Frame& frame) {
   EXPANSE_TRY(const auto segments, ListSegments(directory));
   const bool has_successor =
       !segments.empty() && segments.back().first_sequence > file.first_sequence;
   if (!has_successor) {
+    if (damaged && StaysStuck(file.first_sequence, offset)) {
+      EXPANSE_TRY(const bool skipped, SkipDamage(frame, 0));
+      if (skipped) return StepResult::kProgress;
+    }
     window.clear();  // read the end afresh next time; a shared file system may show old bytes
     window_at = 0;
     return StepResult::kStop;
@@ -138,6 +198,11 @@ Result<StepResult> SpoolReader::Impl::AtEnd(bool damaged) {
     return StepResult::kProgress;
   }
   if (damaged) {
+    const auto next = std::find_if(segments.begin(), segments.end(), [this](const auto& s) {
+      return s.first_sequence > file.first_sequence;
+    });
+    EXPANSE_TRY(const bool skipped, SkipDamage(frame, next->first_sequence));
+    if (skipped) return StepResult::kProgress;
     ++stats.damaged_frames;
     log::Warning("spool.damaged_frame", {{"segment", file.path}, {"offset", offset}});
   }
@@ -213,7 +278,7 @@ Result<StepResult> SpoolReader::Impl::Step(size_t max_records, size_t max_bytes,
     return Take(frame, batch, bytes);
   }
   const bool clean_end = status == FrameStatus::kIncomplete && window.size() == window_at;
-  return AtEnd(!clean_end);
+  return AtEnd(!clean_end, frame);
 }
 
 SpoolReader::SpoolReader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

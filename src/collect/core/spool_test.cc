@@ -207,7 +207,7 @@ TEST_F(SpoolTest, ACutTailIsTakenAwayByTheNextWriter) {
   EXPECT_EQ(reader->stats().lost_records, 0u);
 }
 
-TEST_F(SpoolTest, EveryFlippedByteIsDetectedAndContainedInItsSegment) {
+TEST_F(SpoolTest, EveryFlippedByteIsDetectedAndCostsAtMostItsRecord) {
   auto options = Options();
   options.segment_bytes = 600;
   {
@@ -217,24 +217,86 @@ TEST_F(SpoolTest, EveryFlippedByteIsDetectedAndContainedInItsSegment) {
   const std::string path = Options().directory + "/" + SegmentName(1, false);
   ASSERT_TRUE(std::filesystem::exists(path));
   const std::string good = *platform::Fs().Read(path);
-  const auto segments = *ListSegments(Options().directory);
-  const auto second = static_cast<int64_t>(segments[1].first_sequence);
   for (size_t at = 0; at < good.size(); ++at) {
     std::string bad = good;
     bad[at] = static_cast<char>(bad[at] ^ 0x20);
     std::ofstream(path, std::ios::binary | std::ios::trunc) << bad;
     auto reader = Reader();
     const auto seen = ReadAll(*reader);
-    // Whatever comes from the damaged segment is right, and all of the later ones comes.
     ASSERT_TRUE(std::is_sorted(seen.begin(), seen.end())) << at;
-    EXPECT_LT(seen.size(), 12u) << at;
-    const std::vector<int64_t> tail(std::find(seen.begin(), seen.end(), second), seen.end());
-    EXPECT_EQ(tail, Range(second, 12)) << at;
+    EXPECT_EQ(seen.size(), at < kSegmentHeaderBytes ? 12u : 11u) << at;
     EXPECT_EQ(reader->stats().damaged_frames, 1u) << at;
-    if (at >= kSegmentHeaderBytes) {
-      EXPECT_EQ(reader->stats().lost_records, 12u - seen.size()) << at;
-    }
+    EXPECT_EQ(reader->stats().lost_records, 12u - seen.size()) << at;
   }
+}
+
+TEST_F(SpoolTest, DamageInTheOpenSegmentIsPassedAfterALittlePatience) {
+  auto writer = Writer(Options());
+  Write(*writer, 1, 8, 50);
+  const std::string path = Options().directory + "/" + SegmentName(1, true);
+  std::string bytes = *platform::Fs().Read(path);
+  bytes[kSegmentHeaderBytes + kFrameHeaderBytes + 5] ^= 1;
+  std::ofstream(path, std::ios::binary | std::ios::in | std::ios::out) << bytes;
+  auto reader = Reader();
+  EXPECT_TRUE(ReadAll(*reader).empty());  // another machine's page cache may show it right soon
+  for (int i = 0; i < 40; ++i) {
+    const auto seen = ReadAll(*reader);
+    if (!seen.empty()) {
+      EXPECT_EQ(seen, Range(2, 8));
+    }
+    reader->Rewind();
+  }
+  EXPECT_EQ(ReadAll(*reader), Range(2, 8));
+  EXPECT_EQ(reader->stats().lost_records, 1u);
+}
+
+TEST_F(SpoolTest, AFlippedCursorSendsAgainAndSkipsNothing) {
+  auto writer = Writer(Options());
+  Write(*writer, 1, 30);
+  {
+    auto reader = Reader();
+    ASSERT_EQ(reader->Next(10, 1 << 20)->records.size(), 10u);
+    ASSERT_TRUE(reader->Acknowledge(writer->source_id(), 10).ok());
+  }
+  const std::string path = Options().directory + "/cursor";
+  const std::string good = *platform::Fs().Read(path);
+  for (size_t bit = 0; bit < good.size() * 8; ++bit) {
+    std::string bad = good;
+    bad[bit / 8] = static_cast<char>(bad[bit / 8] ^ (1 << (bit % 8)));
+    std::ofstream(path, std::ios::binary | std::ios::trunc) << bad;
+    auto reader = Reader();
+    const auto seen = ReadAll(*reader);
+    ASSERT_GE(seen.size(), 20u) << bit;  // what comes twice is known by its sequence
+    ASSERT_EQ(seen.back(), 30) << bit;
+    ASSERT_EQ(seen.size(), static_cast<size_t>(31 - seen.front())) << bit;
+  }
+}
+
+TEST_F(SpoolTest, AFlippedOrCutStateFileLosesNeitherSourceNorSequence) {
+  std::string source;
+  {
+    auto writer = Writer(Options());
+    Write(*writer, 1, 30);
+    source = writer->source_id();
+  }
+  const std::string path = Options().directory + "/state";
+  const std::string good = *platform::Fs().Read(path);
+  for (size_t round = 0; round < good.size() * 2; ++round) {
+    std::string bad = good.substr(0, round < good.size() ? round : good.size());
+    if (round >= good.size()) bad[round - good.size()] ^= 4;
+    std::ofstream(path, std::ios::binary | std::ios::trunc) << bad;
+    auto writer = Writer(Options());
+    ASSERT_EQ(writer->source_id(), source) << round;
+    ASSERT_EQ(writer->next_sequence(), 31u) << round;
+  }
+}
+
+TEST_F(SpoolTest, ASpoolOfVersion01IsReadOn) {
+  auto writer = Writer(Options());
+  Write(*writer, 1, 5);
+  std::ofstream(Options().directory + "/cursor")
+      << "source_id=" << writer->source_id() << "\nacknowledged=3\n";
+  EXPECT_EQ(ReadAll(*Reader()), Range(4, 5));
 }
 
 TEST_F(SpoolTest, ADamagedFrameInTheMiddleDoesNotMakeTheWriterReuseSequences) {

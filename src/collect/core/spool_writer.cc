@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <limits>
 
 #include <fcntl.h>
@@ -50,6 +51,7 @@ struct SpoolWriter::Impl {
   uint64_t buffered = 0;  // records in it
   MonoTime last_sync{};
   bool unsynced = false;
+  bool names_unsynced = false;  // segments were made or renamed since the last Sync
 
   std::string OpenPath() const {
     return options.directory + "/" + SegmentName(segment_first, true);
@@ -64,6 +66,7 @@ struct SpoolWriter::Impl {
   void Drop(uint64_t records, const Error& why);
   void Relist();
   void SyncWhenDue();
+  Status SyncNow();
   Status Write();
 };
 
@@ -144,14 +147,18 @@ Status SpoolWriter::Impl::StartSegment(uint64_t first) {
     return ErrnoError("write spool segment", OpenPath(), error);
   }
   segment_size = static_cast<int64_t>(header.size());
+  names_unsynced = true;
   return {};
 }
 
 void SpoolWriter::Impl::Seal() {
   if (!segment.valid()) return;
-  ::fdatasync(segment.get());
-  unsynced = false;
+  if (::fdatasync(segment.get()) == 0)
+    unsynced = false;
+  else
+    log::Error("spool.sync_failed", {{"path", OpenPath()}, {"error", std::strerror(errno)}});
   segment.Reset();
+  names_unsynced = true;
   const std::string sealed = options.directory + "/" + SegmentName(segment_first, false);
   if (auto renamed = platform::Fs().Rename(OpenPath(), sealed); !renamed.ok())
     log::Warning("spool.seal_failed", {{"error", renamed.error().message()}});
@@ -207,9 +214,27 @@ void SpoolWriter::Impl::Drop(uint64_t records, const Error& why) {
 
 void SpoolWriter::Impl::SyncWhenDue() {
   if (!unsynced || clock->Mono() - last_sync < options.sync_interval) return;
-  if (segment.valid()) ::fdatasync(segment.get());
-  unsynced = false;
+  (void)SyncNow();
+}
+
+Status SpoolWriter::Impl::SyncNow() {
   last_sync = clock->Mono();
+  if (unsynced && segment.valid() && ::fdatasync(segment.get()) != 0) {
+    // The kernel may have dropped the pages and will not say so again: go on in a new segment.
+    const Error failed = ErrnoError("sync spool segment", OpenPath(), errno);
+    log::Error("spool.sync_failed", {{"error", failed.message()}});
+    Seal();
+    unsynced = false;
+    return failed;
+  }
+  if (unsynced && !segment.valid()) {
+    unsynced = false;
+    return Error(Code::kUnavailable, options.directory + ": a segment could not be synced");
+  }
+  unsynced = false;
+  if (names_unsynced) EXPANSE_CHECK_OK(SyncSpoolDirectory(options.directory));
+  names_unsynced = false;
+  return {};
 }
 
 Status SpoolWriter::Impl::Write() {
@@ -232,7 +257,7 @@ SpoolWriter::SpoolWriter(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 SpoolWriter::~SpoolWriter() {
   (void)Flush();
-  if (impl_->segment.valid()) ::fdatasync(impl_->segment.get());
+  (void)impl_->SyncNow();
 }
 
 Result<std::unique_ptr<SpoolWriter>> SpoolWriter::Open(SpoolOptions options,
@@ -276,6 +301,11 @@ Status SpoolWriter::Flush() {
   }
   s.SyncWhenDue();
   return {};
+}
+
+Status SpoolWriter::Sync() {
+  EXPANSE_CHECK_OK(Flush());
+  return impl_->SyncNow();
 }
 
 const std::string& SpoolWriter::source_id() const { return impl_->state.source_id; }

@@ -59,8 +59,10 @@ struct ControllerDaemon::Impl {
             AggregatorOptionsOf(options.config), sender,
             [this](common::v1::RunKey* key, int64_t when) { return index.Complete(key, when); },
             p.clock, p.fs),
-        reconciler(ReconcilerOptionsOf(options.config), tools, p.clock, p.fs, index,
-                   [this](const data::v1::Record& record) { return queue->Append(record); }),
+        reconciler(
+            ReconcilerOptionsOf(options.config), tools, p.clock, p.fs, index,
+            [this](const data::v1::Record& record) { return queue->Append(record); },
+            [this] { return queue->Sync(); }),
         enrolment(p.data_plane),
         files(options.config.state_dir, p.fs) {}
 

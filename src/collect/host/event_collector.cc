@@ -246,7 +246,7 @@ Status EventCollector::Collect(SpoolWriter& spool) {
   }
   SaveState();
   // Only what is in the spool may go; a crash in between sends it twice, which changes nothing.
-  EXPANSE_CHECK_OK(spool.Flush());
+  EXPANSE_CHECK_OK(spool.Sync());
   for (const auto& name : done) (void)fs_.Remove(options_.events_directory + "/" + name);
   accepted_ += done.size();
   ForgetOldJobs();

@@ -26,13 +26,14 @@ struct Reconciler::Answers {
 };
 
 Reconciler::Reconciler(ReconcilerOptions options, SlurmTools& tools, const platform::Clock& clock,
-                       const platform::Fs& fs, KeyIndex& index, Sink sink)
+                       const platform::Fs& fs, KeyIndex& index, Sink sink, Sync sync)
     : options_(std::move(options)),
       tools_(tools),
       clock_(clock),
       fs_(fs),
       index_(index),
       sink_(std::move(sink)),
+      sync_(std::move(sync)),
       evidence_(tools, fs) {}
 
 Status Reconciler::Start() {
@@ -45,6 +46,20 @@ Status Reconciler::Start() {
   }
   index_.Replace(table_);
   return {};
+}
+
+Status Reconciler::Save() {
+  if (!changed_) return {};
+  if (sync_ != nullptr) {
+    const Status synced = sync_();
+    if (!synced.ok()) {
+      // What was told since the last save may be lost: it is told again.
+      if (const Status loaded = table_.Load(fs_, options_.state_file); !loaded.ok())
+        table_ = RunTable();
+      return synced;
+    }
+  }
+  return table_.Save(fs_, options_.state_file);
 }
 
 SacctQuery Reconciler::NextWindow(int64_t now, bool* due) {
@@ -172,7 +187,7 @@ Result<RoundReport> Reconciler::Round() {
   for (const auto& [job, run] : told) EXPANSE_CHECK_OK(Tell(*job, run, &report));
   EXPANSE_CHECK_OK(LookAfterVanished(answers.squeue.ok(), &report));
   // Scripts and logs take their time: what was sent so far is not to be sent again after a kill.
-  if (changed_) EXPANSE_CHECK_OK(table_.Save(fs_, options_.state_file));
+  EXPANSE_CHECK_OK(Save());
   index_.Replace(table_);
   EXPANSE_CHECK_OK(SendEvidence(&report));
   EXPANSE_CHECK_OK(SendComputeFacts());
@@ -186,7 +201,7 @@ Result<RoundReport> Reconciler::Round() {
   }
   report.work_left = report.work_left || window_due_ || report.unsettled > 0;
   index_.Replace(table_);
-  if (changed_) EXPANSE_CHECK_OK(table_.Save(fs_, options_.state_file));
+  EXPANSE_CHECK_OK(Save());
   return report;
 }
 

@@ -52,9 +52,11 @@ class Reconciler {
  public:
   /// Takes records in order; an error means that the record was not taken.
   using Sink = std::function<Status(const data::v1::Record&)>;
+  /// Makes durable what the sink took; called before the state file says that it was told.
+  using Sync = std::function<Status()>;
 
   Reconciler(ReconcilerOptions options, SlurmTools& tools, const platform::Clock& clock,
-             const platform::Fs& fs, KeyIndex& index, Sink sink);
+             const platform::Fs& fs, KeyIndex& index, Sink sink, Sync sync = nullptr);
 
   /// Reads the state file. An unreadable one is put aside, logged, and everything starts anew (the
   /// data plane takes repeated facts).
@@ -74,6 +76,7 @@ class Reconciler {
   struct Answers;
   void Ask(int64_t now, Answers* answers);
   SacctQuery NextWindow(int64_t now, bool* due);
+  Status Save();
   void AskWindows(int64_t now, Answers* answers);
   void AskByIds(int64_t now, Answers* answers);
   RunState* Learn(const JobRecord& job, RoundReport* report);
@@ -97,6 +100,7 @@ class Reconciler {
   const platform::Fs& fs_;
   KeyIndex& index_;
   Sink sink_;
+  Sync sync_;
   RunTable table_;
   EvidenceReader evidence_;
   std::string sacct_unavailable_;  // why; empty: it answered last time

@@ -16,6 +16,11 @@ Status RecordQueue::Append(const data::v1::Record& record) {
   return writer_->Flush();
 }
 
+Status RecordQueue::Sync() {
+  const std::lock_guard lock(mutex_);
+  return writer_->Sync();
+}
+
 uint64_t RecordQueue::dropped_records() const {
   const std::lock_guard lock(mutex_);
   return writer_->dropped_records();

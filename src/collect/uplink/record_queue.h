@@ -19,6 +19,9 @@ class RecordQueue {
                                                    platform::Random& random);
   /// Appends and writes through to the file system.
   Status Append(const data::v1::Record& record);
+  /// What was taken so far survives a power failure too. To be called before anything is noted as
+  /// told.
+  Status Sync();
   uint64_t dropped_records() const;
   int64_t bytes() const;
 

@@ -56,10 +56,15 @@ Status Uplink::SendBatch(SpoolReader& reader, const SpoolBatch& batch, DrainRepo
   auto response = Push(batch);
   if (!response.ok()) {
     const Code code = response.error().code();
+    // "Too much" is also what a full disk over there may be called: then each single record is
+    // refused as well, and none may be given up for it.
     const bool too_much = code == Code::kInvalidArgument || code == Code::kResourceExhausted ||
                           code == Code::kOutOfRange;
     if (!too_much) return response.error();
     if (batch.records.size() == 1) {
+      if (code == Code::kResourceExhausted &&
+          batch.records[0].ByteSizeLong() <= options_.most_record_bytes)
+        return response.error();
       // Whatever it is, the data plane will never take it; what follows must not wait for it.
       log::Error("uplink.record_refused", {{"source", batch.source_id},
                                            {"sequence", batch.first_sequence},

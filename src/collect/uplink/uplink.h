@@ -21,6 +21,8 @@ namespace expanse::collect::uplink {
 struct UplinkOptions {
   size_t batch_records = 1000;
   size_t batch_bytes = 4 << 20;
+  /// A data plane takes every record up to this size when it has room (its own bound is 16 MiB).
+  size_t most_record_bytes = 16 << 20;
   Millis first_backoff{1'000};
   Millis most_backoff{60'000};
   Millis call_timeout{60'000};

@@ -26,6 +26,7 @@ class FakeDataPlane final : public rpc::Channel {
     EXPECT_EQ(bearer, "exp_compute_x");
     ++calls;
     if (away) return Error(Code::kUnavailable, "connection refused");
+    if (full) return Error(Code::kResourceExhausted, "disk full");
     data::v1::PushRequest push;
     push.CopyFrom(request);
     if (push.records_size() > most_records)
@@ -45,6 +46,7 @@ class FakeDataPlane final : public rpc::Channel {
   }
 
   bool away = false;
+  bool full = false;
   bool lose_answer = false;
   int most_records = 1'000'000;
   std::set<std::string> poisoned;
@@ -178,6 +180,21 @@ TEST_F(UplinkTest, ARecordThatThePlaneNeverTakesDoesNotHoldUpTheOthers) {
   ASSERT_TRUE(uplink_->Drain(*reader, nullptr).ok());
   EXPECT_THAT(Names(), ElementsAre("1", "3"));
   EXPECT_EQ(uplink_->health().rejected, 1u);
+}
+
+TEST_F(UplinkTest, AFullDiskAtThePlaneGivesUpNoRecord) {
+  auto writer = Writer("a");
+  for (const char* name : {"1", "2", "3"}) Append(*writer, name);
+  auto reader = Reader("a");
+  plane_.full = true;
+  EXPECT_FALSE(uplink_->Drain(*reader, nullptr).ok());
+  EXPECT_EQ(reader->acknowledged(), 0u);
+  EXPECT_EQ(uplink_->health().status, "degraded");
+  EXPECT_EQ(uplink_->health().rejected, 0u);
+  plane_.full = false;
+  clock_.Advance(Millis(60'000));
+  ASSERT_TRUE(uplink_->Drain(*reader, nullptr).ok());
+  EXPECT_THAT(Names(), ElementsAre("1", "2", "3"));
 }
 
 TEST_F(UplinkTest, TheQueueSurvivesItsProcess) {

@@ -22,19 +22,22 @@ class FaultyDatabase final : public storage::Database {
   Result<std::unique_ptr<storage::Transaction>> Begin(storage::Access access) override {
     EXPANSE_TRY(auto inner, inner_->Begin(access));
     return std::unique_ptr<storage::Transaction>(
-        std::make_unique<Faulty>(std::move(inner), fail_commits, access));
+        std::make_unique<Faulty>(std::move(inner), fail_commits, commit_error, access));
   }
   Status BackupTo(const std::string& path) override { return inner_->BackupTo(path); }
   Status CheckIntegrity() override { return inner_->CheckIntegrity(); }
   std::string Name() const override { return inner_->Name(); }
 
   bool fail_commits = false;
+  Code commit_error = Code::kResourceExhausted;
 
  private:
   class Faulty final : public storage::Transaction {
    public:
-    Faulty(std::unique_ptr<Transaction> inner, bool fail, storage::Access access)
-        : inner_(std::move(inner)), fail_(fail && access == storage::Access::kReadWrite) {}
+    Faulty(std::unique_ptr<Transaction> inner, bool fail, Code code, storage::Access access)
+        : inner_(std::move(inner)),
+          fail_(fail && access == storage::Access::kReadWrite),
+          commit_error_(code) {}
     Result<storage::Rows> Query(std::string_view sql,
                                 std::span<const storage::Value> params) override {
       return inner_->Query(sql, params);
@@ -46,13 +49,14 @@ class FaultyDatabase final : public storage::Database {
     }
     Status ExecuteScript(std::string_view sql) override { return inner_->ExecuteScript(sql); }
     Status Commit() override {
-      if (fail_) return Error(Code::kResourceExhausted, "disk full");
+      if (fail_) return Error(commit_error_, "disk full");
       return inner_->Commit();
     }
 
    private:
     std::unique_ptr<Transaction> inner_;
     bool fail_;
+    Code commit_error_;
   };
   std::unique_ptr<storage::Database> inner_;
 };
@@ -105,12 +109,36 @@ TEST_F(IngestFaultTest, AFullDiskIsNoAcknowledgementAndTheBatchIsTakenLater) {
   database_.fail_commits = true;
   const auto full = service_.Push(context_, request_);
   ASSERT_FALSE(full.ok());
-  EXPECT_EQ(full.error().code(), Code::kResourceExhausted);
+  // Not kResourceExhausted: a sender takes that for "too large" and halves its batches.
+  EXPECT_EQ(full.error().code(), Code::kUnavailable);
+  EXPECT_THAT(full.error().message(), testing::HasSubstr("disk full"));
   database_.fail_commits = false;
   const auto later = service_.Push(context_, request_);
   ASSERT_TRUE(later.ok());
   EXPECT_EQ(later->duplicates(), 0u);
   EXPECT_EQ(Stored(), 2u);
+}
+
+TEST_F(IngestFaultTest, NoFaultOfTheMachineIsTakenForOneOfTheRecord) {
+  database_.fail_commits = true;
+  for (const Code code : {Code::kPermissionDenied, Code::kNotFound, Code::kUnavailable,
+                          Code::kDataLoss, Code::kAborted}) {
+    database_.commit_error = code;  // read-only, not mounted, busy, damaged
+    const auto answer = service_.Push(context_, request_);
+    ASSERT_FALSE(answer.ok()) << CodeName(code);
+    EXPECT_EQ(answer.error().code(), Code::kUnavailable) << CodeName(code);
+  }
+  database_.fail_commits = false;
+  EXPECT_EQ(service_.Push(context_, request_)->duplicates(), 0u);
+}
+
+TEST_F(IngestFaultTest, ADamagedListOfGapsDoesNotStopItsSource) {
+  ASSERT_TRUE(service_.Push(context_, request_).ok());
+  ASSERT_TRUE(database_.Execute("UPDATE ingest_sources SET gaps = $1", {"5-x"}).ok());
+  request_.set_first_sequence(4);
+  const auto answer = service_.Push(context_, request_);
+  ASSERT_TRUE(answer.ok()) << answer.error().message();
+  EXPECT_EQ(answer->acknowledged_through(), 6u);
 }
 
 }  // namespace

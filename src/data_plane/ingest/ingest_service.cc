@@ -18,11 +18,25 @@ std::string RunName(const Scope& scope, const Alias& alias) {
   return scope.org.str() + "/" + scope.compute.str() + "/" + alias.kind + "/" + alias.value;
 }
 
-// Errors of the moment or of the machine: the same batch can be taken later.
+// Everything that is not certainly the record's fault is of the moment or of the machine (a full or
+// read-only disk, a directory that is not mounted): the same batch can be taken later.
 bool MayPass(const Error& error) {
-  return error.code() == Code::kUnavailable || error.code() == Code::kResourceExhausted ||
-         error.code() == Code::kAborted || error.code() == Code::kDeadlineExceeded ||
-         error.code() == Code::kDataLoss;
+  switch (error.code()) {
+    case Code::kInvalidArgument:
+    case Code::kFailedPrecondition:
+    case Code::kAlreadyExists:
+    case Code::kOutOfRange:
+    case Code::kInternal:
+      return false;
+    default:
+      return true;
+  }
+}
+
+// What a sender must not take for a fault of its batch ("too large", "not allowed").
+Error NotStored(const Error& error) {
+  return Error(Code::kUnavailable,
+               "nothing of this batch is acknowledged, send it again later: " + error.message());
 }
 
 void Report(const Scope& scope, const data::v1::PushRequest& request,
@@ -57,7 +71,11 @@ Result<IngestService::Source> IngestService::ReadSource(const Scope& scope,
                      "needs a new source id");
   source.is_new = false;
   source.state.next = rows[0].Int64(1);
-  EXPANSE_TRY(source.state.gaps, ParseGaps(rows[0].Text(2)));
+  // Without its gaps a source only takes a late record of one for a duplicate.
+  if (auto gaps = ParseGaps(rows[0].Text(2)); gaps.ok())
+    source.state.gaps = *std::move(gaps);
+  else
+    log::Error("ingest.gaps_damaged", {{"source", source_id}, {"reason", gaps.error().message()}});
   source.state.missing = rows[0].Int64(3);
   source.rejected = rows[0].Int64(4);
   return source;
@@ -175,8 +193,9 @@ Result<data::v1::PushResponse> IngestService::Push(const rpc::CallContext& conte
   const Status stored = Commit(scope, request, source, &batch, now_ms);
   // One record that cannot be stored must not hold up its source for ever.
   if (!stored.ok()) {
-    if (MayPass(stored.error()) || fresh == 0) return stored.error();
-    EXPANSE_CHECK_OK(CommitOneByOne(scope, request, before, now_ms, &response));
+    if (MayPass(stored.error()) || fresh == 0) return NotStored(stored.error());
+    const Status one_by_one = CommitOneByOne(scope, request, before, now_ms, &response);
+    if (!one_by_one.ok()) return NotStored(one_by_one.error());
   }
   Report(scope, request, response);
   return response;
