@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdlib>
+#include <functional>
 #include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/ids.h"
@@ -170,6 +172,94 @@ TEST(Config, UnknownKeysNameTheNearestAndSecretsAreNoFlags) {
   EXPECT_THAT(load({"--token", "x"}).error().message(), testing::HasSubstr("secret"));
   EXPECT_FALSE(load({"--interval", "soon"}).ok());
   EXPECT_FALSE(load({"--listen"}).ok());
+}
+
+TEST(Config, WhatIsWrongInAFileIsNamedByFileAndLine) {
+  const TempDir dir;
+  const std::string file = dir.path() + "/c";
+  const auto load = [&](const std::string& text) {
+    EXPECT_TRUE(Fs().WriteAtomic(file, text, 0600).ok());
+    return Config::Load(kTable, std::vector<std::string>{"--settings", file}, {}, "settings");
+  };
+  const auto message = [&](const std::string& text) {
+    const auto loaded = load(text);
+    return loaded.ok() ? "taken" : loaded.error().message();
+  };
+  EXPECT_EQ(message("\n# c\nlisten = a\n"), "taken");
+  EXPECT_EQ(message("listen = a\n\nintervall = 1s\n"),
+            file + ":3: unknown setting 'intervall'; did you mean 'interval'?");
+  EXPECT_EQ(message("\ninterval = soon\n"),
+            file + ":2: interval = 'soon' is not a duration such as 30s or 5m");
+  EXPECT_EQ(message("listen\n"), file + ":1: expected 'key = value'");
+  EXPECT_EQ(message("listen = a\nlisten = b\n"), file + ":2: listen is set in line 1 already");
+  EXPECT_THAT(message("\x1b[31m = a\n"), testing::Not(testing::HasSubstr("\x1b")));
+  EXPECT_FALSE(
+      Config::Load(kTable, std::vector<std::string>{"--settings", file + "no"}, {}, "settings")
+          .ok());
+  EXPECT_FALSE(
+      Config::Load(kTable, std::vector<std::string>{"--config", file}, {}, "settings").ok())
+      << "means something else to this program";
+}
+
+TEST(Config, ShowsWhereEachValueCameFromAndNoPasswords) {
+  const TempDir dir;
+  const std::string file = dir.path() + "/c";
+  ASSERT_TRUE(Fs().WriteAtomic(file, "\ninterval = 1m\ntoken = s3cr3t\n", 0600).ok());
+  const auto c = Config::Load(kTable, std::vector<std::string>{"--config", file, "--fast"},
+                              {{"EXPANSE_T_LISTEN", "http://me:pass@h:1/x"}});
+  ASSERT_TRUE(c.ok()) << c.error().message();
+  EXPECT_EQ(c->origin("interval"), "file " + file + ":2");
+  EXPECT_EQ(c->origin("listen"), "environment EXPANSE_T_LISTEN");
+  EXPECT_EQ(c->origin("fast"), "flag");
+  const std::string printed = c->Print();
+  EXPECT_THAT(printed, testing::HasSubstr("interval = 1m  # file " + file + ":2\n"));
+  EXPECT_THAT(printed, testing::HasSubstr("listen = http://(set)@h:1/x  # environment"));
+  EXPECT_THAT(printed, testing::HasSubstr("token = (set)  # file"));
+  for (const char* hidden : {"s3cr3t", "pass"})
+    EXPECT_THAT(printed, testing::Not(testing::HasSubstr(hidden)));
+}
+
+/// In a process of its own: signals and masks belong to a whole process.
+void InChild(const std::function<int()>& body, int expected) {
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) ::_exit(body());
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), expected);
+}
+
+TEST(StopSignal, AHangUpReloadsAndATermEnds) {
+  InChild(
+      [] {
+        StopSignal stop;
+        int reloads = 0;
+        int periods = 0;
+        ::kill(::getpid(), SIGHUP);
+        const int number = stop.Wait([&] { ++reloads; }, Millis(1),
+                                     [&] {
+                                       if (++periods == 2) ::kill(::getpid(), SIGTERM);
+                                     });
+        return number == SIGTERM && reloads == 1 && periods == 2 ? 7 : 1;
+      },
+      7);
+}
+
+TEST(StopDeadline, EndsAProcessThatHangsAndLeavesTheOthers) {
+  InChild(
+      [] {
+        const StopDeadline deadline(Millis(20));
+        ::pause();
+        return 0;
+      },
+      1);
+  InChild(
+      [] {
+        { const StopDeadline deadline(Millis(60'000)); }
+        return 0;
+      },
+      0);
 }
 
 TEST(PeriodicTask, RunsAtOnceAndOnWakeAndStopsCleanly) {

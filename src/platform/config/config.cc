@@ -16,6 +16,8 @@ extern char** environ;
 namespace expanse::platform {
 namespace {
 
+constexpr size_t kMostShownKey = 100;
+
 const Setting* Find(std::span<const Setting> table, std::string_view key) {
   for (const auto& s : table)
     if (s.key == key) return &s;
@@ -25,9 +27,10 @@ const Setting* Find(std::span<const Setting> table, std::string_view key) {
 Error UnknownKey(std::span<const Setting> table, std::string_view key, std::string_view where) {
   std::vector<std::string> names;
   for (const auto& s : table) names.emplace_back(s.key);
+  key = key.substr(0, kMostShownKey);
   const auto near = NearestName(key, names);
   return Error(Code::kInvalidArgument,
-               fmt::format("{}: unknown setting '{}'{}", where, key,
+               fmt::format("{}: unknown setting '{}'{}", where, EscapeForTerminal(ToUtf8(key)),
                            near ? fmt::format("; did you mean '{}'?", *near) : ""));
 }
 
@@ -60,6 +63,15 @@ Status CheckValue(const Setting& s, const std::string& text, std::string_view or
   return {};
 }
 
+/// "https://user:password@host" without what nobody else should see.
+std::string ShownValue(const std::string& text) {
+  const size_t scheme = text.find("://");
+  const size_t at = text.find('@', scheme == std::string::npos ? 0 : scheme);
+  if (scheme == std::string::npos || at == std::string::npos) return text;
+  if (text.find('/', scheme + 3) < at) return text;
+  return text.substr(0, scheme + 3) + "(set)" + text.substr(at);
+}
+
 struct Words {
   std::map<std::string, std::string, std::less<>> flags;
   std::vector<std::string> positional;
@@ -68,7 +80,8 @@ struct Words {
   bool help = false;
 };
 
-Result<Words> ReadWords(std::span<const Setting> table, std::span<const std::string> args) {
+Result<Words> ReadWords(std::span<const Setting> table, std::span<const std::string> args,
+                        std::string_view file_flag) {
   Words words;
   for (size_t i = 0; i < args.size(); ++i) {
     const std::string& arg = args[i];
@@ -87,7 +100,7 @@ Result<Words> ReadWords(std::span<const Setting> table, std::span<const std::str
       continue;
     }
     const Setting* s = Find(table, key);
-    if (s == nullptr && key != "config") return UnknownKey(table, key, "command line");
+    if (s == nullptr && key != file_flag) return UnknownKey(table, key, "command line");
     if (s != nullptr && s->secret)
       return Error(Code::kInvalidArgument,
                    fmt::format("command line: {} is a secret and cannot be a flag; use {}", key,
@@ -102,7 +115,7 @@ Result<Words> ReadWords(std::span<const Setting> table, std::span<const std::str
     } else {
       return Error(Code::kInvalidArgument, fmt::format("command line: --{} needs a value", key));
     }
-    if (key == "config") {
+    if (key == file_flag) {
       words.config_file = value;
     } else {
       words.flags[key] = value;
@@ -113,9 +126,36 @@ Result<Words> ReadWords(std::span<const Setting> table, std::span<const std::str
 
 }  // namespace
 
+Status Config::ReadFile(std::span<const Setting> table, const std::string& path) {
+  EXPANSE_TRY(const std::string text, Fs().Read(path, 1 << 20));
+  std::map<std::string, int, std::less<>> lines;  // where a key stands already
+  int line_number = 0;
+  for (const auto raw : Split(text, '\n')) {
+    ++line_number;
+    const auto line = Trim(raw);
+    if (line.empty() || line.front() == '#') continue;
+    const std::string where = fmt::format("{}:{}", path, line_number);
+    const size_t eq = line.find('=');
+    if (eq == std::string_view::npos)
+      return Error(Code::kInvalidArgument, where + ": expected 'key = value'");
+    const auto key = Trim(line.substr(0, eq));
+    const Setting* s = Find(table, key);
+    if (s == nullptr) return UnknownKey(table, key, where);
+    const auto [before, is_new] = lines.emplace(key, line_number);
+    if (!is_new)
+      return Error(Code::kInvalidArgument,
+                   fmt::format("{}: {} is set in line {} already", where, key, before->second));
+    const std::string value(Trim(line.substr(eq + 1)));
+    EXPANSE_CHECK_OK(CheckValue(*s, value, where));
+    values_[std::string(key)] = {value, "file " + where};
+  }
+  return {};
+}
+
 Result<Config> Config::Load(std::span<const Setting> table, std::span<const std::string> args,
-                            const std::map<std::string, std::string>& environment) {
-  EXPANSE_TRY(auto words, ReadWords(table, args));
+                            const std::map<std::string, std::string>& environment,
+                            std::string_view file_flag) {
+  EXPANSE_TRY(auto words, ReadWords(table, args, file_flag));
   Config config;
   config.positional_ = std::move(words.positional);
   config.print_config_ = words.print_config;
@@ -124,25 +164,7 @@ Result<Config> Config::Load(std::span<const Setting> table, std::span<const std:
     config.order_.push_back(&s);
     config.values_[std::string(s.key)] = {std::string(s.default_value), "default"};
   }
-  if (!words.config_file.empty()) {
-    EXPANSE_TRY(const std::string text, Fs().Read(words.config_file, 1 << 20));
-    int line_number = 0;
-    for (const auto raw : Split(text, '\n')) {
-      ++line_number;
-      const auto line = Trim(raw);
-      if (line.empty() || line.front() == '#') continue;
-      const std::string where = fmt::format("{} line {}", words.config_file, line_number);
-      const size_t eq = line.find('=');
-      if (eq == std::string_view::npos)
-        return Error(Code::kInvalidArgument, where + ": expected 'key = value'");
-      const auto key = Trim(line.substr(0, eq));
-      const Setting* s = Find(table, key);
-      if (s == nullptr) return UnknownKey(table, key, where);
-      const std::string value(Trim(line.substr(eq + 1)));
-      EXPANSE_CHECK_OK(CheckValue(*s, value, where));
-      config.values_[std::string(key)] = {value, fmt::format("file {}", where)};
-    }
-  }
+  if (!words.config_file.empty()) EXPANSE_CHECK_OK(config.ReadFile(table, words.config_file));
   for (const auto& s : table) {
     if (s.env.empty()) continue;
     const auto it = environment.find(std::string(s.env));
@@ -161,6 +183,11 @@ const std::string& Config::GetString(std::string_view key) const {
   const auto it = values_.find(key);
   EXPANSE_CHECK(it != values_.end());
   return it->second.text;
+}
+const std::string& Config::origin(std::string_view key) const {
+  const auto it = values_.find(key);
+  EXPANSE_CHECK(it != values_.end());
+  return it->second.origin;
 }
 int64_t Config::GetInt(std::string_view key) const {
   return ParseInt64(GetString(key)).value_or(0);
@@ -181,16 +208,18 @@ std::string Config::Print() const {
   std::string out;
   for (const Setting* s : order_) {
     const Value& v = values_.find(s->key)->second;
-    const std::string shown = s->secret ? (v.text.empty() ? "(unset)" : "(set)") : v.text;
+    const std::string shown =
+        s->secret ? (v.text.empty() ? "(unset)" : "(set)") : ShownValue(v.text);
     out += fmt::format("{} = {}  # {}\n", s->key, shown, v.origin);
   }
   return out;
 }
 
 std::string Config::Help(std::string_view program, std::string_view summary,
-                         std::span<const Setting> table) {
+                         std::span<const Setting> table, std::string_view file_flag) {
   std::string out = fmt::format("usage: {} [--flag VALUE]...\n\n{}\n\nflags:\n", program, summary);
-  out += "  --config FILE              read settings from FILE (key = value)\n";
+  out += fmt::format("  {:<26} read settings from FILE (key = value)\n",
+                     fmt::format("--{} FILE", file_flag));
   out += "  --print-config             show each value and where it came from, then exit\n";
   for (const auto& s : table) {
     if (s.secret) continue;

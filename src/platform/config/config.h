@@ -28,8 +28,11 @@ class Config {
  public:
   /// args: the words after the subcommand. Handles --config FILE (lines `key = value`, # comments),
   /// --key VALUE, --key=VALUE, and --flag alone for booleans. Positional words are kept apart.
+  /// file_flag: another name of --config, where that name means something else. Errors name
+  /// FILE:LINE, the variable or the flag; the value of a secret is in no message.
   static Result<Config> Load(std::span<const Setting> table, std::span<const std::string> args,
-                             const std::map<std::string, std::string>& environment);
+                             const std::map<std::string, std::string>& environment,
+                             std::string_view file_flag = "config");
 
   const std::string& GetString(std::string_view key) const;
   int64_t GetInt(std::string_view key) const;
@@ -40,15 +43,21 @@ class Config {
   bool print_config() const { return print_config_; }
   bool help() const { return help_; }
 
-  /// One line a setting: key = value  # origin. Secrets print as "(set)" or "(unset)".
+  /// "default", "file PATH:LINE", "environment NAME" or "flag".
+  const std::string& origin(std::string_view key) const;
+
+  /// One line a setting: key = value  # origin. Secrets print as "(set)" or "(unset)", URLs without
+  /// the user and password in them.
   std::string Print() const;
   static std::string Help(std::string_view program, std::string_view summary,
-                          std::span<const Setting> table);
+                          std::span<const Setting> table, std::string_view file_flag = "config");
 
  private:
+  Status ReadFile(std::span<const Setting> table, const std::string& path);
+
   struct Value {
     std::string text;
-    std::string origin;  // "default", "file …", "environment …", "flag"
+    std::string origin;
   };
   std::map<std::string, Value, std::less<>> values_;
   std::vector<const Setting*> order_;

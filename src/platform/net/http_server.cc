@@ -5,13 +5,12 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <deque>
 #include <exception>
+#include <future>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <thread>
-#include <variant>
-#include <vector>
 
 #include <boost/asio.hpp>
 #include <boost/asio/ssl.hpp>
@@ -22,6 +21,7 @@
 
 #include "base/log.h"
 #include "base/strings.h"
+#include "platform/net/worker_pool.h"
 
 namespace expanse::platform {
 namespace {
@@ -31,63 +31,51 @@ namespace beast = boost::beast;
 namespace http = boost::beast::http;
 using tcp = asio::ip::tcp;
 
-/// Bounded queue in front of a fixed number of threads.
-class WorkerPool {
+/// For the answers of handlers that ended after the stop's time.
+constexpr Millis kLastAnswers{200};
+
+/// One connection, for the server's end.
+class Connection {
  public:
-  WorkerPool(int threads, int max_queued) : max_queued_(static_cast<size_t>(max_queued)) {
-    for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Loop(); });
-  }
-  ~WorkerPool() { Stop(); }
-  WorkerPool(const WorkerPool&) = delete;
-  WorkerPool& operator=(const WorkerPool&) = delete;
-
-  bool TryPost(std::function<void()> task) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (stop_ || queue_.size() >= max_queued_) return false;
-      queue_.push_back(std::move(task));
-    }
-    ready_.notify_one();
-    return true;
-  }
-  /// Runs what is queued, then joins.
-  void Stop() {
-    {
-      const std::lock_guard lock(mutex_);
-      stop_ = true;
-    }
-    ready_.notify_all();
-    for (auto& t : threads_)
-      if (t.joinable()) t.join();
-  }
-
- private:
-  void Loop() {
-    while (true) {
-      std::function<void()> task;
-      {
-        std::unique_lock lock(mutex_);
-        ready_.wait(lock, [this] { return stop_ || !queue_.empty(); });
-        if (queue_.empty()) return;
-        task = std::move(queue_.front());
-        queue_.pop_front();
-      }
-      task();
-    }
-  }
-  const size_t max_queued_;
-  std::mutex mutex_;
-  std::condition_variable ready_;
-  std::deque<std::function<void()>> queue_;
-  bool stop_ = false;
-  std::vector<std::thread> threads_;
+  virtual ~Connection() = default;
+  /// On the I/O thread: closes it unless a request has begun.
+  virtual void Drain() = 0;
 };
 
 struct Shared {
   HttpServerOptions options;
   HttpHandler handler;
   std::unique_ptr<WorkerPool> pool;
-  std::atomic<int> connections{0};
+  std::atomic<bool> draining{false};
+  std::atomic<uint64_t> refused_requests{0};
+  std::atomic<uint64_t> refused_connections{0};
+  std::atomic<uint64_t> failed_handshakes{0};
+  std::mutex mutex;  // the two below: sessions may end on a worker thread
+  std::condition_variable ended;
+  std::set<Connection*> open;
+
+  void Add(Connection* connection) {
+    const std::lock_guard lock(mutex);
+    open.insert(connection);
+  }
+  void Remove(Connection* connection) {
+    const std::lock_guard lock(mutex);
+    open.erase(connection);
+    if (open.empty()) ended.notify_all();
+  }
+  int Count() {
+    const std::lock_guard lock(mutex);
+    return static_cast<int>(open.size());
+  }
+  void Drain() {
+    draining = true;
+    const std::lock_guard lock(mutex);
+    for (Connection* connection : open) connection->Drain();
+  }
+  bool AwaitEnd(Millis timeout) {
+    std::unique_lock lock(mutex);
+    return ended.wait_for(lock, timeout, [this] { return open.empty(); });
+  }
 };
 
 HttpResponse PlainError(int status, std::string_view code, std::string_view message) {
@@ -98,7 +86,7 @@ HttpResponse PlainError(int status, std::string_view code, std::string_view mess
 
 /// One connection: read a request, hand it to the pool, write the answer, repeat.
 template <typename Stream>
-class Session : public std::enable_shared_from_this<Session<Stream>> {
+class Session final : public Connection, public std::enable_shared_from_this<Session<Stream>> {
  public:
   Session(Stream stream, std::shared_ptr<Shared> shared)
       : stream_(std::move(stream)), shared_(std::move(shared)) {
@@ -106,9 +94,10 @@ class Session : public std::enable_shared_from_this<Session<Stream>> {
     const auto endpoint = beast::get_lowest_layer(stream_).socket().remote_endpoint(ec);
     if (!ec) peer_ = fmt::format("{}:{}", endpoint.address().to_string(), endpoint.port());
     beast::get_lowest_layer(stream_).socket().set_option(tcp::no_delay(true), ec);
-    ++shared_->connections;
+    shared_->Add(this);
   }
-  ~Session() { --shared_->connections; }
+  // First of all: from here on Drain may not be called any more.
+  ~Session() override { shared_->Remove(this); }
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
@@ -117,17 +106,31 @@ class Session : public std::enable_shared_from_this<Session<Stream>> {
       Touch();
       stream_.async_handshake(asio::ssl::stream_base::server,
                               [self = this->shared_from_this()](beast::error_code ec) {
-                                if (!ec) self->Read();
+                                if (!ec) return self->Read();
+                                self->HandshakeFailed(ec);
                               });
     } else {
       Read();
     }
   }
 
+  void Drain() override {
+    const bool is_idle = !parser_ || (reading_ && !parser_->got_some());
+    beast::error_code ec;
+    if (is_idle) beast::get_lowest_layer(stream_).socket().close(ec);
+  }
+
  private:
+  void HandshakeFailed(beast::error_code ec) {
+    ++shared_->failed_handshakes;
+    log::Debug("http.tls_handshake_failed", {{"peer", peer_}, {"reason", ec.message()}});
+  }
+
   void Touch() { beast::get_lowest_layer(stream_).expires_after(shared_->options.idle_timeout); }
 
   void Read() {
+    if (shared_->draining) return Close();
+    reading_ = true;
     parser_.emplace();
     parser_->header_limit(static_cast<uint32_t>(shared_->options.max_header_bytes));
     parser_->body_limit(shared_->options.max_body_bytes);
@@ -138,6 +141,7 @@ class Session : public std::enable_shared_from_this<Session<Stream>> {
   }
 
   void OnRead(beast::error_code ec) {
+    reading_ = false;
     if (ec == http::error::end_of_stream) return Close();
     if (ec == http::error::body_limit)
       return Write(PlainError(413, "resource_exhausted", "request body too large"), false);
@@ -167,6 +171,7 @@ class Session : public std::enable_shared_from_this<Session<Stream>> {
                  });
     });
     if (!queued) {
+      ++shared_->refused_requests;
       auto busy = PlainError(503, "unavailable", "server is busy; try again");
       busy.headers["retry-after"] = "1";
       Write(std::move(busy), keep_alive);
@@ -184,6 +189,7 @@ class Session : public std::enable_shared_from_this<Session<Stream>> {
   }
 
   void Write(HttpResponse response, bool keep_alive) {
+    keep_alive = keep_alive && !shared_->draining;
     reply_.emplace();
     reply_->result(static_cast<unsigned>(response.status));
     reply_->version(11);
@@ -210,6 +216,7 @@ class Session : public std::enable_shared_from_this<Session<Stream>> {
   beast::flat_buffer buffer_;
   std::optional<http::request_parser<http::string_body>> parser_;
   std::optional<http::response<http::string_body>> reply_;
+  bool reading_ = false;
   std::string peer_;
 };
 
@@ -218,24 +225,34 @@ class Session : public std::enable_shared_from_this<Session<Stream>> {
 struct HttpServer::Impl {
   std::shared_ptr<Shared> shared = std::make_shared<Shared>();
   asio::io_context io{1};
-  std::optional<asio::ssl::context> tls;
+  // Answers are posted by workers while nothing else may wait in the I/O thread.
+  asio::executor_work_guard<asio::io_context::executor_type> work{io.get_executor()};
+  std::unique_ptr<TlsIdentity> tls;
   std::optional<tcp::acceptor> acceptor;
   std::thread io_thread;
   uint16_t port = 0;
 
+  void Begin(tcp::socket socket) {
+    if (shared->Count() >= shared->options.max_connections) {
+      ++shared->refused_connections;
+      return;
+    }
+    beast::tcp_stream stream(std::move(socket));
+    if (!tls)
+      return std::make_shared<Session<beast::tcp_stream>>(std::move(stream), shared)->Start();
+    // The stream keeps OpenSSL's context by itself; Asio's wrapper is needed only to make it.
+    const std::shared_ptr<SSL_CTX> identity = tls->context();
+    SSL_CTX_up_ref(identity.get());
+    asio::ssl::context context(identity.get());
+    std::make_shared<Session<beast::ssl_stream<beast::tcp_stream>>>(
+        beast::ssl_stream<beast::tcp_stream>(std::move(stream), context), shared)
+        ->Start();
+  }
+
   void Accept() {
     acceptor->async_accept([this](beast::error_code ec, tcp::socket socket) {
       if (ec == asio::error::operation_aborted) return;
-      if (!ec && shared->connections < shared->options.max_connections) {
-        beast::tcp_stream stream(std::move(socket));
-        if (tls) {
-          std::make_shared<Session<beast::ssl_stream<beast::tcp_stream>>>(
-              beast::ssl_stream<beast::tcp_stream>(std::move(stream), *tls), shared)
-              ->Start();
-        } else {
-          std::make_shared<Session<beast::tcp_stream>>(std::move(stream), shared)->Start();
-        }
-      }
+      if (!ec) Begin(std::move(socket));
       if (!acceptor->is_open()) return;
       if (ec == asio::error::no_descriptors) {
         // Out of descriptors: wait for connections to end instead of spinning.
@@ -259,12 +276,10 @@ struct HttpServer::Impl {
     };
     if (ec) return fail("not an IP address");
     if (!o.tls_certificate_file.empty()) {
-      tls.emplace(asio::ssl::context::tls_server);
-      tls->set_options(asio::ssl::context::no_tlsv1 | asio::ssl::context::no_tlsv1_1);
-      if (tls->use_certificate_chain_file(o.tls_certificate_file, ec))
-        return fail("reading certificate " + o.tls_certificate_file);
-      if (tls->use_private_key_file(o.tls_key_file, asio::ssl::context::pem, ec))
-        return fail("reading key " + o.tls_key_file);
+      auto loaded = TlsIdentity::Load(o.tls_certificate_file, o.tls_key_file);
+      if (!loaded.ok())
+        return loaded.error().WithContext(fmt::format("TLS on {}:{}", o.address, o.port));
+      tls = std::move(loaded).value();
     }
     acceptor.emplace(io);
     const tcp::endpoint endpoint(address, o.port);
@@ -294,24 +309,46 @@ Result<std::unique_ptr<HttpServer>> HttpServer::Start(HttpServerOptions options,
   return std::unique_ptr<HttpServer>(new HttpServer(std::move(impl)));
 }
 
-HttpServer::~HttpServer() {
-  asio::post(impl_->io, [this] {
+HttpServer::~HttpServer() { Stop(); }
+
+void HttpServer::Stop() {
+  if (!impl_->io_thread.joinable()) return;
+  Shared& shared = *impl_->shared;
+  std::promise<void> draining;
+  asio::post(impl_->io, [this, &shared, &draining] {
     beast::error_code ec;
     impl_->acceptor->close(ec);
+    shared.Drain();
+    draining.set_value();
   });
-  impl_->shared->pool->Stop();  // running requests end and post their answers
-  // Let posted answers reach their sockets, then stop whatever is still open.
-  asio::steady_timer grace(impl_->io, Millis(20));
-  grace.async_wait([this](beast::error_code) { impl_->io.stop(); });
+  draining.get_future().wait();
+  const bool ended = shared.AwaitEnd(shared.options.stop_timeout);
+  if (!ended) {
+    const int left = shared.Count();
+    log::Warning("http.stop_cut", {{"url", url()}, {"connections", left}});
+  }
+  shared.pool->Stop(/*run_queued=*/ended);
+  if (!ended) shared.AwaitEnd(kLastAnswers);
+  impl_->work.reset();
+  impl_->io.stop();
   impl_->io_thread.join();
 }
 
 uint16_t HttpServer::port() const { return impl_->port; }
 
 std::string HttpServer::url() const {
-  const auto& o = impl_->shared->options;
-  return fmt::format("{}://{}:{}", o.tls_certificate_file.empty() ? "http" : "https", o.address,
+  const std::string& host = impl_->shared->options.address;
+  const bool is_v6 = host.find(':') != std::string::npos;
+  return fmt::format("{}://{}:{}", impl_->tls ? "https" : "http", is_v6 ? "[" + host + "]" : host,
                      impl_->port);
 }
+
+HttpServerStats HttpServer::stats() const {
+  Shared& shared = *impl_->shared;
+  return {shared.Count(),          shared.pool->queued(),      shared.pool->running(),
+          shared.refused_requests, shared.refused_connections, shared.failed_handshakes};
+}
+
+TlsIdentity* HttpServer::tls() const { return impl_->tls.get(); }
 
 }  // namespace expanse::platform

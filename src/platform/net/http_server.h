@@ -8,6 +8,7 @@
 #include <string>
 
 #include "platform/net/http.h"
+#include "platform/net/tls.h"
 
 namespace expanse::platform {
 
@@ -20,21 +21,40 @@ struct HttpServerOptions {
   int max_connections = 4096;
   int max_queued_requests = 1024;    // more: 503 with Retry-After
   Millis idle_timeout{60'000};       // also for a half-sent request
+  Millis stop_timeout{10'000};       // see HttpServer::Stop
   std::string tls_certificate_file;  // PEM; empty: plain HTTP
   std::string tls_key_file;
+};
+
+/// Now, and since the start.
+struct HttpServerStats {
+  int connections = 0;
+  size_t queued_requests = 0;
+  int running_requests = 0;
+  uint64_t refused_requests = 0;     // 503: the queue was full
+  uint64_t refused_connections = 0;  // more than max_connections
+  uint64_t failed_handshakes = 0;    // TLS
 };
 
 class HttpServer {
  public:
   static Result<std::unique_ptr<HttpServer>> Start(HttpServerOptions options, HttpHandler handler);
-  /// Stops accepting, lets running requests end (at most 5 s), joins every thread.
+  /// Stop().
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
+  /// Stops accepting, closes idle connections, lets requests that have begun end and their answers
+  /// go out. After stop_timeout, connections that are left are cut and queued requests forgotten;
+  /// only a handler that still runs is waited for. Joins every thread. Once.
+  void Stop();
+
   uint16_t port() const;
   /// "http://127.0.0.1:8081"
   std::string url() const;
+  HttpServerStats stats() const;
+  /// Null without TLS.
+  TlsIdentity* tls() const;
 
  private:
   struct Impl;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <atomic>
+#include <future>
 #include <thread>
 #include <vector>
 
@@ -9,10 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "platform/fs/fs.h"
 #include "platform/net/http_client.h"
 #include "platform/net/http_server.h"
-#include "platform/process/process.h"
 
 namespace expanse::platform {
 namespace {
@@ -124,43 +123,87 @@ TEST(HttpServer, AThrowingHandlerIsA500AndTheServerGoesOn) {
   EXPECT_EQ(client->Do(call)->status, 200);
 }
 
-TEST(HttpServer, SpeaksTls) {
-  const TempDir dir;
-  SystemProcessRunner runner;
-  ProcessSpec spec;
-  spec.argv = {"openssl",
-               "req",
-               "-x509",
-               "-newkey",
-               "ec",
-               "-pkeyopt",
-               "ec_paramgen_curve:P-256",
-               "-nodes",
-               "-keyout",
-               dir.path() + "/key",
-               "-out",
-               dir.path() + "/cert",
-               "-days",
-               "1",
-               "-subj",
-               "/CN=localhost",
-               "-addext",
-               "subjectAltName=IP:127.0.0.1"};
-  const auto made = runner.Run(spec);
-  ASSERT_TRUE(made.ok() && made->exit_code == 0) << made->err;
+/// A handler that waits until it is let go, and says when it was entered.
+struct Gate {
+  std::promise<void> entered;
+  std::promise<void> go;
+  std::shared_future<void> open{go.get_future()};
+};
+
+TEST(HttpServer, AStopLetsARequestEndAndClosesWhatIsIdle) {
+  Gate gate;
+  auto server = HttpServer::Start({}, [&](const HttpRequest&) {
+    gate.entered.set_value();
+    gate.open.wait();
+    return HttpResponse{200, {}, "finished"};
+  });
+  ASSERT_TRUE(server.ok());
+  const std::string url = (*server)->url();
+  const int idle = Connect((*server)->port());
+  Result<HttpResponse> answer = Error(Code::kUnknown, "not asked");
+  std::thread caller([&] {
+    HttpCall call;
+    call.url = url;
+    answer = NewCurlHttpClient()->Do(call);
+  });
+  gate.entered.get_future().wait();
+  std::thread stopper([&] { (*server)->Stop(); });
+  char c = 0;
+  EXPECT_EQ(::recv(idle, &c, 1, 0), 0) << "closed at once";
+  ::close(idle);
+  HttpCall late;
+  late.url = url;
+  EXPECT_FALSE(NewCurlHttpClient()->Do(late).ok()) << "nothing new is accepted";
+  gate.go.set_value();
+  stopper.join();
+  caller.join();
+  ASSERT_TRUE(answer.ok()) << answer.error().message();
+  EXPECT_EQ(answer->body, "finished");
+  EXPECT_EQ(answer->headers["connection"], "close");
+}
+
+TEST(HttpServer, AStopWaitsForAClientOnlySoLong) {
   HttpServerOptions options;
-  options.tls_certificate_file = dir.path() + "/cert";
-  options.tls_key_file = dir.path() + "/key";
+  options.stop_timeout = Millis(50);
   auto server = StartEcho(options);
-  const auto client = NewCurlHttpClient();
-  HttpCall call;
-  call.url = server->url() + "/";
-  EXPECT_EQ(client->Do(call).error().code(), Code::kUnavailable);  // unknown CA
-  ::setenv("SSL_CERT_FILE", (dir.path() + "/cert").c_str(), 1);
-  const auto trusted = client->Do(call);
-  ::unsetenv("SSL_CERT_FILE");
-  ASSERT_TRUE(trusted.ok()) << trusted.error().message();
-  EXPECT_EQ(trusted->status, 200);
+  const int fd = Connect(server->port());
+  const std::string half = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nbegun";
+  ASSERT_GT(::send(fd, half.data(), half.size(), 0), 0);
+  while (server->stats().connections == 0) std::this_thread::yield();
+  server.reset();
+  char c = 0;
+  EXPECT_LE(::recv(fd, &c, 1, 0), 0);
+  ::close(fd);
+}
+
+TEST(HttpServer, CountsWhatItRefuses) {
+  Gate gate;
+  HttpServerOptions options;
+  options.worker_threads = 1;
+  options.max_queued_requests = 1;
+  std::atomic<bool> first{true};
+  auto server = HttpServer::Start(options, [&](const HttpRequest&) {
+    if (first.exchange(false)) gate.entered.set_value();
+    gate.open.wait();
+    return HttpResponse{};
+  });
+  ASSERT_TRUE(server.ok());
+  const std::string request = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+  const int running = Connect((*server)->port());
+  ASSERT_GT(::send(running, request.data(), request.size(), 0), 0);
+  gate.entered.get_future().wait();
+  const int queued = Connect((*server)->port());
+  ASSERT_GT(::send(queued, request.data(), request.size(), 0), 0);
+  while ((*server)->stats().queued_requests == 0) std::this_thread::yield();
+  const int refused = Connect((*server)->port());
+  EXPECT_NE(Exchange(refused, request).find(" 503 "), std::string::npos);
+  const HttpServerStats stats = (*server)->stats();
+  EXPECT_EQ(stats.connections, 3);
+  EXPECT_EQ(stats.running_requests, 1);
+  EXPECT_EQ(stats.queued_requests, 1U);
+  EXPECT_EQ(stats.refused_requests, 1U);
+  gate.go.set_value();
+  for (const int fd : {running, queued, refused}) ::close(fd);
 }
 
 TEST(HttpClient, SaysWhereNobodyAnswersAndBoundsTheAnswer) {

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platform/service/service.h"
 
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <initializer_list>
+#include <optional>
 
 #include <pthread.h>
 #include <signal.h>
@@ -11,38 +14,72 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/log.h"
+
 namespace expanse::platform {
 namespace {
 
-sigset_t StopSet() {
+sigset_t SetOf(std::initializer_list<int> signals) {
   sigset_t set;
   ::sigemptyset(&set);
-  ::sigaddset(&set, SIGINT);
-  ::sigaddset(&set, SIGTERM);
+  for (const int number : signals) ::sigaddset(&set, number);
   return set;
+}
+
+/// The signal, or 0 after the time; no time: waits for good.
+int NextSignal(const sigset_t& set, std::optional<Millis> timeout) {
+  while (true) {
+    timespec ts{};
+    if (timeout) {
+      ts.tv_sec = timeout->count() / 1000;
+      ts.tv_nsec = (timeout->count() % 1000) * 1'000'000;
+    }
+    const int number = timeout ? ::sigtimedwait(&set, nullptr, &ts) : ::sigwaitinfo(&set, nullptr);
+    if (number > 0) return number;
+    if (errno == EAGAIN) return 0;
+    // EINTR: another signal's handler ran (a debugger, a profiler).
+  }
 }
 
 }  // namespace
 
 StopSignal::StopSignal() {
-  sigset_t set = StopSet();
+  const sigset_t set = SetOf({SIGINT, SIGTERM, SIGHUP});
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
   ::signal(SIGPIPE, SIG_IGN);  // NOLINT: ignoring is async-signal-safe; writes return EPIPE
 }
 
-int StopSignal::Wait() {
-  const sigset_t set = StopSet();
-  int number = 0;
-  ::sigwait(&set, &number);
-  return number;
+int StopSignal::Wait(const std::function<void()>& on_reload, Millis period,
+                     const std::function<void()>& on_period) {
+  const sigset_t set = SetOf({SIGINT, SIGTERM, SIGHUP});
+  const std::optional<Millis> timeout = on_period ? std::optional(period) : std::nullopt;
+  while (true) {
+    const int number = NextSignal(set, timeout);
+    if (number == SIGINT || number == SIGTERM) return number;
+    if (number == SIGHUP && on_reload) on_reload();
+    if (number == 0) on_period();
+  }
 }
 
 bool StopSignal::WaitFor(Millis timeout) {
-  const sigset_t set = StopSet();
-  timespec ts{};
-  ts.tv_sec = timeout.count() / 1000;
-  ts.tv_nsec = (timeout.count() % 1000) * 1'000'000;
-  return ::sigtimedwait(&set, nullptr, &ts) > 0;
+  return NextSignal(SetOf({SIGINT, SIGTERM}), timeout) > 0;
+}
+
+StopDeadline::StopDeadline(Millis timeout)
+    : thread_([this, timeout] {
+        std::unique_lock lock(mutex_);
+        if (wake_.wait_for(lock, timeout, [this] { return stopped_; })) return;
+        log::Error("service.stop_overran", {{"after_ms", static_cast<int64_t>(timeout.count())}});
+        ::_exit(1);
+      }) {}
+
+StopDeadline::~StopDeadline() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+  }
+  wake_.notify_all();
+  thread_.join();
 }
 
 void NotifySystemd(const std::string& state) {

@@ -13,15 +13,34 @@
 
 namespace expanse::platform {
 
-/// Blocks SIGINT, SIGTERM and SIGPIPE in every thread from here on; Wait returns at the first of
-/// the two. Make it before any thread.
+/// Blocks SIGINT, SIGTERM, SIGHUP and SIGPIPE in every thread from here on; Wait returns at the
+/// first of the first two. Make it before any thread.
 class StopSignal {
  public:
   StopSignal();
-  /// Returns the signal number.
-  int Wait();
+  /// Returns the signal number. on_reload is called at each SIGHUP, and on_period as often as the
+  /// period says; both on this thread.
+  int Wait(const std::function<void()>& on_reload = nullptr, Millis period = Millis(0),
+           const std::function<void()>& on_period = nullptr);
   /// True when a stop signal came within the time.
   bool WaitFor(Millis timeout);
+};
+
+/// While it lives the process has this long to stop; then it is ended with exit status 1 and a log
+/// line. For the end of main: everything that was acknowledged is durable by then, and a thread
+/// that hangs must not keep a service from restarting.
+class StopDeadline {
+ public:
+  explicit StopDeadline(Millis timeout);
+  ~StopDeadline();
+  StopDeadline(const StopDeadline&) = delete;
+  StopDeadline& operator=(const StopDeadline&) = delete;
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stopped_ = false;
+  std::thread thread_;
 };
 
 /// sd_notify(3) without libsystemd: no effect when NOTIFY_SOCKET is unset.
