@@ -61,6 +61,15 @@ void MergeNodes(const OrderedRows& rows, Execution* out) {
   for (const std::string& node : seen) out->add_nodes(node);
 }
 
+// All parts of one run come from one source: mixing two would double them.
+void MergeSegments(const OrderedRows& rows, Execution* out) {
+  for (const StoredFacts* row : rows)
+    if (row->execution().segments_size() > 0) {
+      *out->mutable_segments() = row->execution().segments();
+      return;
+    }
+}
+
 void MergeGroup(const OrderedRows& rows, Execution* out) {
   // Weakest first, so that a stronger source overwrites field by field.
   for (auto it = rows.rbegin(); it != rows.rend(); ++it)
@@ -135,6 +144,7 @@ Execution Merge(const MergeContext& context, const std::vector<StoredFacts>& sto
   for (const int field : kNamesAndPaths) TakeFirst(names, field, &out);
   for (const int field : kOfSubmission) TakeFirst(rows, field, &out);
   MergeNodes(rows, &out);
+  MergeSegments(rows, &out);
   MergeGroup(rows, &out);
   MergeResources(rows, &out);
   MergeSteps(rows, &out);
