@@ -15,7 +15,8 @@ Aggregator::Aggregator(AggregatorOptions options, Uplink& uplink, Complete compl
       fs_(fs) {}
 
 bool Aggregator::CompleteKey(common::v1::RunKey* key, int64_t observed_ms) const {
-  if (key->source_type() != common::v1::SOURCE_TYPE_SLURM || key->native_id().empty()) return true;
+  if (key->source_type() != common::v1::SOURCE_TYPE_SLURM) return true;
+  if (key->native_id().empty() && key->sluid().empty()) return true;
   if (key->has_submit_time_ms() && key->has_restart_count()) return true;
   const int64_t when = key->has_observed_time_ms() ? key->observed_time_ms() : observed_ms;
   if (complete_(key, when)) return true;
