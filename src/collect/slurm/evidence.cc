@@ -6,6 +6,7 @@
 #include "base/strings.h"
 #include "collect/slurm/log_path.h"
 #include "collect/slurm/secrets_filter.h"
+#include "collect/slurm/submit_line.h"
 #include "submission/bundle/bundle.h"
 #include "submission/slurm_script/sbatch_request.h"
 #include "submission/slurm_script/sbatch_script.h"
@@ -104,27 +105,6 @@ CommandParts SplitCommand(const std::string& command, const platform::Fs& fs) {
     for (std::string_view word : Split(std::string_view(command).substr(script_end + 1), ' '))
       if (!word.empty()) out.arguments.emplace_back(word);
   return out;
-}
-
-std::optional<std::string> SubmitLineOption(const std::string& line, const std::string& name,
-                                            char letter) {
-  std::optional<std::string> found;
-  const auto words = Split(line, ' ');
-  const std::string with_value = "--" + name + "=", alone = "--" + name;
-  for (size_t i = 1; i < words.size(); ++i) {
-    const std::string_view word = words[i];
-    if (word.starts_with(with_value)) {
-      found = std::string(word.substr(with_value.size()));
-    } else if (word == alone && i + 1 < words.size()) {
-      found = std::string(words[++i]);
-    } else if (letter != '\0' && word.size() >= 2 && word[0] == '-' && word[1] == letter) {
-      if (word.size() > 2)
-        found = std::string(word.substr(2));
-      else if (i + 1 < words.size())
-        found = std::string(words[++i]);
-    }
-  }
-  return found;
 }
 
 Result<UserAccess> EvidenceReader::Access(const std::string& user) {

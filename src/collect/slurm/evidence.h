@@ -54,8 +54,4 @@ struct CommandParts {
 };
 CommandParts SplitCommand(const std::string& command, const platform::Fs& fs);
 
-/// Value of "--name=value", "--name value" or "-X value" in a submit line; the last one counts.
-std::optional<std::string> SubmitLineOption(const std::string& line, const std::string& name,
-                                            char letter);
-
 }  // namespace expanse::collect::slurm

@@ -9,6 +9,7 @@
 
 #include "collect/slurm/log_path.h"
 #include "collect/slurm/secrets_filter.h"
+#include "collect/slurm/submit_line.h"
 #include "collect/slurm/test_support.h"
 
 namespace expanse::collect::slurm {

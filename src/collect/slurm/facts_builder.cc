@@ -44,8 +44,8 @@ std::string GresType(std::string_view gres) {
   std::string type;
   for (std::string_view item : Split(gres, ',')) {
     auto parts = Split(item, ':');
-    if (!parts.empty() && (parts[0] == "gres" || parts[0] == "gres/gpu"))
-      parts.erase(parts.begin());
+    if (!parts.empty() && parts[0] == "gres/gpu") parts[0] = "gpu";  // 24.11 and newer
+    if (!parts.empty() && parts[0] == "gres") parts.erase(parts.begin());
     if (parts.size() != 3 || parts[0] != "gpu") continue;
     if (!type.empty() && type != parts[1]) return "";
     type = std::string(parts[1]);
@@ -59,11 +59,11 @@ void FillRequested(const JobRecord& job, const RunContext& context, pb::Requeste
   if (cpus)
     out->set_cpu_cores(ToInt32(*cpus));
   else
-    unknown["cpu_cores"] = std::string(ToolName(job.tool)) + " shows no CPU request";
+    unknown.insert({"cpu_cores", std::string(ToolName(job.tool)) + " shows no CPU request"});
   if (job.requested.memory_bytes && *job.requested.memory_bytes > 0)
     out->set_memory_bytes(*job.requested.memory_bytes);
   else
-    unknown["memory_bytes"] = std::string(ToolName(job.tool)) + " shows no memory request";
+    unknown.insert({"memory_bytes", std::string(ToolName(job.tool)) + " shows no memory request"});
   out->set_memory_form(MemoryForm(job, context));
   if (out->memory_form().empty())
     unknown["memory_form"] =
@@ -72,7 +72,7 @@ void FillRequested(const JobRecord& job, const RunContext& context, pb::Requeste
   if (nodes)
     out->set_nodes(ToInt32(*nodes));
   else
-    unknown["nodes"] = std::string(ToolName(job.tool)) + " shows no node count";
+    unknown.insert({"nodes", std::string(ToolName(job.tool)) + " shows no node count"});
   if (job.req_tasks)
     out->set_tasks(ToInt32(*job.req_tasks));
   else
@@ -95,16 +95,65 @@ void FillRequested(const JobRecord& job, const RunContext& context, pb::Requeste
     unknown["walltime_seconds"] = std::string(ToolName(job.tool)) + " shows no time limit";
 }
 
+void FillTres(const Tres& tres, pb::RequestedResources* out) {
+  if (tres.cpus) out->set_cpu_cores(ToInt32(*tres.cpus));
+  if (tres.memory_bytes) out->set_memory_bytes(*tres.memory_bytes);
+  if (tres.nodes) out->set_nodes(ToInt32(*tres.nodes));
+  if (tres.gpus) out->set_gpu_count(ToInt32(*tres.gpus));
+  out->set_gpu_type(ToUtf8(tres.gpu_type));
+}
+
 void FillAllocated(const JobRecord& job, pb::RequestedResources* out) {
-  if (job.allocated.cpus) out->set_cpu_cores(ToInt32(*job.allocated.cpus));
-  if (job.allocated.memory_bytes) out->set_memory_bytes(*job.allocated.memory_bytes);
-  if (job.allocated.nodes) out->set_nodes(ToInt32(*job.allocated.nodes));
-  if (job.allocated.gpus) out->set_gpu_count(ToInt32(*job.allocated.gpus));
-  out->set_gpu_type(ToUtf8(job.allocated.gpu_type));
+  FillTres(job.allocated, out);
   if (job.time_limit_seconds) out->set_walltime_seconds(*job.time_limit_seconds);
 }
 
-void FillStep(const StepRecord& step, pb::ExecutionStep* out) {
+void FillSegments(const JobRecord& job, bool ended, pb::Execution* out) {
+  for (size_t i = 0; i < job.segments.size(); ++i) {
+    const SegmentRecord& segment = job.segments[i];
+    pb::RunSegment* part = out->add_segments();
+    part->set_sluid(ToUtf8(segment.sluid));
+    if (segment.db_index) part->set_db_index(*segment.db_index);
+    if (segment.start) part->set_start_time_ms(*segment.start * 1000);
+    const bool over = i + 1 < job.segments.size() || ended || job.state == "RESIZING";
+    if (over && segment.end) part->set_end_time_ms(*segment.end * 1000);
+    FillTres(segment.allocated, part->mutable_allocated());
+  }
+}
+
+constexpr char kSampledReason[] = "sacct MaxRSS: sampled, of the largest task, without page cache";
+constexpr char kPeakReason[] = "sacct MaxRSS: the peak of the largest task's cgroup only";
+constexpr char kNoNeedReason[] =
+    "sacct MaxRSS is the cgroup's peak with page cache: how much of it was needed is not told";
+
+/// 0 means that the step ended before the first sample was taken. why_floor: why the peak is no
+/// more than a floor of what would have been; empty: it is the peak.
+template <typename Message>
+void SetMaxRss(MaxRssKind kind, int64_t bytes, const std::string& why_floor, Message* out) {
+  if (bytes <= 0) return;
+  auto* peak = out->mutable_memory_peak_enforced();
+  peak->set_value(bytes);
+  peak->set_bound(why_floor.empty() ? pb::BOUND_EXACT : pb::BOUND_AT_LEAST);
+  peak->set_reason(why_floor);
+  if (kind != MaxRssKind::kSampledRss) return;
+  *out->mutable_memory_need() = *peak;
+}
+
+/// The limit is enforced on a step's cgroup on each node: its peak is that of its only task there.
+std::string StepFloor(const JobRecord& job, const StepRecord& step) {
+  if (job.max_rss_kind == MaxRssKind::kSampledRss) return kSampledReason;
+  if (job.max_rss_kind == MaxRssKind::kUnknown)
+    return "sacct MaxRSS: not known whether sampled or the cgroup's peak";
+  if (StepOutcome(step) == pb::EXECUTION_OUTCOME_OUT_OF_MEMORY) return "killed at the memory limit";
+  if (!step.tasks || *step.tasks != static_cast<int64_t>(step.nodes.size())) return kPeakReason;
+  if (!step.end) return "still running";
+  return StepOutcome(step) == pb::EXECUTION_OUTCOME_SUCCESS ||
+                 StepOutcome(step) == pb::EXECUTION_OUTCOME_FAILURE
+             ? ""
+             : "the step was ended before its time";
+}
+
+void FillStep(const JobRecord& job, const StepRecord& step, pb::ExecutionStep* out) {
   out->set_step_id(ToUtf8(step.step_id));
   out->set_name(ToUtf8(step.name));
   out->set_scheduler_state(ToUtf8(step.state));
@@ -115,14 +164,7 @@ void FillStep(const StepRecord& step, pb::ExecutionStep* out) {
   if (step.tasks) out->set_tasks(ToInt32(*step.tasks));
   for (const auto& node : step.nodes) out->add_nodes(ToUtf8(node));
   out->set_outcome(StepOutcome(step));
-  // 0 means that the step ended before the first sample was taken.
-  if (step.max_rss_bytes && *step.max_rss_bytes > 0) {
-    for (auto* field : {out->mutable_memory_need(), out->mutable_memory_peak_enforced()}) {
-      field->set_value(*step.max_rss_bytes);
-      field->set_bound(pb::BOUND_AT_LEAST);
-      field->set_reason("sacct MaxRSS: sampled, of the largest task, without page cache");
-    }
-  }
+  SetMaxRss(job.max_rss_kind, step.max_rss_bytes.value_or(0), StepFloor(job, step), out);
   if (step.cpu_seconds) {
     out->mutable_cpu_seconds()->set_value(*step.cpu_seconds);
     out->mutable_cpu_seconds()->set_bound(pb::BOUND_AT_LEAST);
@@ -131,18 +173,23 @@ void FillStep(const StepRecord& step, pb::ExecutionStep* out) {
 }
 
 void FillUsage(const JobRecord& job, bool ended, pb::Execution* out) {
-  for (const auto& step : job.steps) FillStep(step, out->add_steps());
-  int64_t largest = 0;
-  for (const auto& step : job.steps)
-    if (step.step_id != "extern") largest = std::max(largest, step.max_rss_bytes.value_or(0));
-  if (largest > 0) {
-    for (auto* field : {out->mutable_memory_need(), out->mutable_memory_peak_enforced()}) {
-      field->set_value(largest);
-      field->set_bound(pb::BOUND_AT_LEAST);
-      field->set_reason("sacct MaxRSS: sampled, of the largest task, without page cache");
-    }
+  for (const auto& step : job.steps) FillStep(job, step, out->add_steps());
+  const StepRecord* largest = nullptr;
+  int measured = 0;
+  for (const auto& step : job.steps) {
+    if (step.step_id == "extern" || step.max_rss_bytes.value_or(0) <= 0) continue;
+    ++measured;
+    if (largest == nullptr || step.max_rss_bytes > largest->max_rss_bytes) largest = &step;
+  }
+  auto& unknown = *out->mutable_unknown();
+  if (largest != nullptr) {
+    std::string why = StepFloor(job, *largest);
+    // The job's limit holds for all its steps together, which run at the same time.
+    if (why.empty() && measured > 1) why = "sacct MaxRSS: the peak of the largest step only";
+    SetMaxRss(job.max_rss_kind, *largest->max_rss_bytes, why, out);
+    if (job.max_rss_kind != MaxRssKind::kSampledRss) unknown["memory_need"] = kNoNeedReason;
   } else if (ended) {
-    (*out->mutable_unknown())["memory_need"] = "sacct took no memory sample of this run";
+    unknown["memory_need"] = "sacct took no memory sample of this run";
   }
   if (job.cpu_seconds && ended) {
     out->mutable_cpu_seconds()->set_value(*job.cpu_seconds);
@@ -199,7 +246,7 @@ std::optional<ExitStatus> ExitOfEndedByScheduler(const JobRecord& job) {
   return std::nullopt;
 }
 
-void FillExit(const JobRecord& job, pb::Execution* out) {
+void FillExit(const JobRecord& job, pb::EndingCause cause, pb::Execution* out) {
   auto& unknown = *out->mutable_unknown();
   if (!HasStarted(job)) {
     unknown["exit_code"] = "the job never started";
@@ -207,6 +254,9 @@ void FillExit(const JobRecord& job, pb::Execution* out) {
   }
   std::optional<ExitStatus> exit = job.exit;
   const bool by_itself = job.state == "COMPLETED" || job.state == "FAILED";
+  // A node failure is 0:0 in 22.05 and since then 1:0 in sacct and 0:1 in scontrol: nobody saw the
+  // program end, and neither is what it ended with.
+  if (cause == pb::ENDING_CAUSE_NODE_FAILURE) exit.reset();
   if (!by_itself && exit && exit->code == 0 && !exit->signal) exit = ExitOfEndedByScheduler(job);
   if (!exit) {
     unknown.insert({"exit_code", by_itself ? std::string(ToolName(job.tool)) + " shows no exit code"
@@ -232,6 +282,19 @@ data::v1::FactOrigin OriginOf(Tool tool) {
       return data::v1::FACT_ORIGIN_SACCT;
   }
   return data::v1::FACT_ORIGIN_UNSPECIFIED;
+}
+
+/// What was seen before the resize is what was asked for.
+void KeepOriginal(const Tres& original, JobRecord* job) {
+  const auto keep = [&](const auto& seen, auto* shown, const char* field) {
+    if (!seen) return;
+    *shown = seen;
+    job->unknown.erase(std::string("requested.") + field);
+  };
+  keep(original.cpus, &job->requested.cpus, "cpu_cores");
+  keep(original.memory_bytes, &job->requested.memory_bytes, "memory_bytes");
+  keep(original.nodes, &job->requested.nodes, "nodes");
+  keep(original.gpus, &job->requested.gpus, "gpu_count");
 }
 
 void FillGroup(const JobRecord& job, pb::RunGroup* out) {
@@ -261,6 +324,8 @@ pb::RunKey KeyOf(const JobRecord& job, const RunIdentity& id) {
   key.set_submit_time_ms(id.submit * 1000);
   key.set_restart_count(id.restarts);
   if (job.db_index) key.set_db_index(*job.db_index);
+  key.set_sluid(ToUtf8(job.sluid));
+  key.set_original_sluid(ToUtf8(job.original_sluid));
   if (HasStarted(job) && job.start) key.set_start_time_ms(*job.start * 1000);
   return key;
 }
@@ -272,6 +337,7 @@ data::v1::ExecutionFacts BuildFacts(const JobRecord& original, const RunIdentity
   if (job.tool == Tool::kSacct && context.exit && !context.exit->out_of_memory &&
       !(job.exit && job.exit->out_of_memory))
     job.exit = context.exit;
+  if (context.original_request) KeepOriginal(*context.original_request, &job);
   const Ending ending = EndingOf(job);
   const bool ended = IsEnded(job);
   data::v1::ExecutionFacts facts;
@@ -279,7 +345,13 @@ data::v1::ExecutionFacts BuildFacts(const JobRecord& original, const RunIdentity
   *facts.mutable_key() = KeyOf(job, id);
   pb::Execution* out = facts.mutable_execution();
   auto& unknown = *out->mutable_unknown();
-  for (const auto& [field, reason] : job.unknown) unknown[field] = reason;
+  for (const auto& [field, reason] : job.unknown) {
+    constexpr std::string_view kOfRequest = "requested.";
+    if (field.starts_with(kOfRequest))
+      (*out->mutable_requested()->mutable_unknown())[field.substr(kOfRequest.size())] = reason;
+    else
+      unknown[field] = reason;
+  }
   out->set_source_type(pb::SOURCE_TYPE_SLURM);
   out->set_native_id(DisplayId(job));
   SetText(job.user, out->mutable_user());
@@ -297,11 +369,12 @@ data::v1::ExecutionFacts BuildFacts(const JobRecord& original, const RunIdentity
   // sacct's Reason is why the job waited, kept after it ran.
   if (job.tool != Tool::kSacct || !HasStarted(job)) out->set_scheduler_reason(ToUtf8(job.reason));
   FillTimes(job, ending, ended, out);
-  if (ended) FillExit(job, out);
+  if (ended) FillExit(job, ending.cause, out);
   if (ended && job.derived_exit_code && !(job.derived_exit && job.derived_exit->out_of_memory))
     out->set_derived_exit_code(*job.derived_exit_code);
   FillRequested(job, context, out->mutable_requested());
   if (HasStarted(job)) FillAllocated(job, out->mutable_allocated());
+  FillSegments(job, ended, out);
   if (const auto nodes = ExpandHostList(job.node_list)) {
     for (const auto& node : *nodes) out->add_nodes(ToUtf8(node));
   } else {
@@ -310,7 +383,7 @@ data::v1::ExecutionFacts BuildFacts(const JobRecord& original, const RunIdentity
   SetText(job.submit_line, out->mutable_submit_line());
   SetText(job.command, out->mutable_command());
   SetText(job.work_dir, out->mutable_work_dir());
-  if (job.tool == Tool::kScontrol) {  // squeue prints patterns
+  if (job.paths_expanded) {
     SetText(job.stdout_path, out->mutable_stdout_path());
     SetText(job.stderr_path, out->mutable_stderr_path());
   }

@@ -26,6 +26,9 @@ struct RunContext {
   std::optional<ExitStatus> exit;
   std::string memory_form;        // "mem", "mem-per-cpu", "mem-per-gpu", "default"; empty: not seen
   std::string sacct_unavailable;  // why no steps and no usage will come; empty: they will
+  /// Of a run that was resized: what it was asked for before, where that was seen. The tools show
+  /// the request after the resize.
+  std::optional<Tres> original_request;
 };
 
 /// As users write it: "41982", "41982_3", "7_[1-4%2]", "41982+1".

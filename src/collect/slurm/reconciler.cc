@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/log.h"
+#include "collect/slurm/segments.h"
 #include "collect/slurm/state_map.h"
 
 namespace expanse::collect::slurm {
@@ -22,8 +23,35 @@ struct Reconciler::Answers {
   Result<RecordBatch> squeue = RecordBatch{};
   std::optional<RecordBatch> scontrol;
   std::vector<JobRecord> sacct;
+  /// Later parts of resized runs whose first part the window did not show.
+  std::vector<JobRecord> parts;
   bool sacct_answered = false;
+
+  void Take(RecordBatch* batch, RunTable* table);
+  void GiveBackParts();
 };
+
+void Reconciler::Answers::Take(RecordBatch* batch, RunTable* table) {
+  for (auto& job : batch->jobs) {
+    const RunState* run = job.segments.empty() ? table->FindByPart(job) : nullptr;
+    const bool later = run != nullptr && run->IsResized() && job.submit != run->attempt_submit;
+    (later || IsLaterPartAlone(job) ? parts : sacct).push_back(std::move(job));
+  }
+}
+
+/// Parts that asking by id did not complete stand for themselves.
+void Reconciler::Answers::GiveBackParts() {
+  for (auto& part : parts) {
+    const bool whole = std::any_of(sacct.begin(), sacct.end(), [&](const JobRecord& job) {
+      if (job.job_id != part.job_id) return false;
+      return std::any_of(job.segments.begin(), job.segments.end(), [&](const SegmentRecord& s) {
+        return part.sluid.empty() ? s.submit == part.submit : s.sluid == part.sluid;
+      });
+    });
+    if (!whole) sacct.push_back(std::move(part));
+  }
+  parts.clear();
+}
 
 Reconciler::Reconciler(ReconcilerOptions options, SlurmTools& tools, const platform::Clock& clock,
                        const platform::Fs& fs, KeyIndex& index, Sink sink, Sync sync)
@@ -90,6 +118,10 @@ void Reconciler::AskByIds(int64_t now, Answers* answers) {
   if (answers->squeue.ok())
     for (const auto& job : answers->squeue->jobs)
       if (!table_.KnowsChain(job)) want(job.job_id, now - options_.backfill_seconds);
+  for (const auto& part : answers->parts) {
+    const RunState* run = table_.FindByPart(part);
+    want(part.job_id, run != nullptr ? run->attempt_submit : now - options_.backfill_seconds);
+  }
   for (auto& [id, run] : table_.runs()) {
     if (run.settled) continue;
     const bool vanished =
@@ -106,7 +138,7 @@ void Reconciler::AskByIds(int64_t now, Answers* answers) {
   auto batch = tools_.Sacct(query);
   if (!batch.ok()) return;
   answers->sacct_answered = true;
-  for (auto& job : batch->jobs) answers->sacct.push_back(std::move(job));
+  answers->Take(&*batch, &table_);
 }
 
 void Reconciler::AskWindows(int64_t now, Answers* answers) {
@@ -124,7 +156,7 @@ void Reconciler::AskWindows(int64_t now, Answers* answers) {
     window_due_ = window.to <= now;
     changed_ = changed_ || table_.sacct_cursor != window.to;
     table_.sacct_cursor = window.to;
-    for (auto& job : batch->jobs) answers->sacct.push_back(std::move(job));
+    answers->Take(&*batch, &table_);
     for (const auto& problem : batch->problems)
       log::Warning("reconciler.row_skipped", {{"problem", problem}});
     if (!window_due_ || budget.Expired()) return;
@@ -154,6 +186,7 @@ void Reconciler::Ask(int64_t now, Answers* answers) {
   window_due_ = window_due_ || changed;
   AskWindows(now, answers);
   if (sacct_unavailable_.empty()) AskByIds(now, answers);
+  answers->GiveBackParts();
 }
 
 Result<RoundReport> Reconciler::Round() {

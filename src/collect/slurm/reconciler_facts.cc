@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a round learned, told to the sink: facts, bundles, log tails, the cluster and health.
+#include <algorithm>
+
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
@@ -28,14 +30,41 @@ std::string Fingerprint(const google::protobuf::Message& message) {
 
 }  // namespace
 
+namespace {
+
+/// SLUIDs and resizes of a row, and what was asked for before the first of them.
+void NoteParts(const JobRecord& job, RunState* run) {
+  const auto add = [&](const std::string& sluid) {
+    if (!sluid.empty() && !run->Knows(sluid)) run->sluids.push_back(sluid);
+  };
+  const auto resized = [&](std::optional<int64_t> when) {
+    auto& times = run->resize_times;
+    if (when && std::find(times.begin(), times.end(), *when) == times.end()) times.push_back(*when);
+  };
+  add(job.original_sluid);
+  for (const SegmentRecord& part : job.segments) add(part.sluid);
+  add(job.sluid);
+  for (size_t i = 1; i < job.segments.size(); ++i) resized(job.segments[i].submit);
+  if (job.state == "RESIZING") resized(job.end);
+  resized(job.resized);
+  // What stands in a row that was not resized yet was asked for; pending jobs may still be changed.
+  if (run->IsResized() || job.requested.empty) return;
+  if (!run->request || !run->start) run->request = job.requested;
+}
+
+}  // namespace
+
 void Reconciler::Note(const JobRecord& job, RunState* run) {
   const auto keep = [](const std::optional<std::string>& from, std::string* to) {
     if (from && !from->empty()) *to = *from;
   };
   const bool live_tool = job.tool != Tool::kSacct;
   if (job.uid) run->uid = job.uid;
-  if (job.db_index) run->db_index = job.db_index;
-  if (HasStarted(job) && job.start) run->start = job.start;
+  // The row index of a resized run is that of its first part.
+  if (job.db_index && !(run->IsResized() && run->db_index)) run->db_index = job.db_index;
+  NoteParts(job, run);
+  if (HasStarted(job) && job.start && !(run->IsResized() && run->start && run->start < job.start))
+    run->start = job.start;
   if (IsEnded(job) && job.end) run->end = job.end;
   // The controller forgets a running job's end only by ending it; accounting may lag behind.
   if (live_tool || !run->ended || IsEnded(job)) run->state = job.state;
@@ -56,7 +85,7 @@ void Reconciler::Note(const JobRecord& job, RunState* run) {
   run->array_job_id = job.array_job_id;
   run->array_task_id = job.array_task_id;
   run->many_tasks = job.array_job_id && !job.array_task_id;
-  if (job.tool == Tool::kScontrol && !run->many_tasks) {
+  if (job.paths_expanded && job.tool != Tool::kSacct && !run->many_tasks) {
     keep(job.stdout_path, &run->stdout_path);
     keep(job.stderr_path, &run->stderr_path);
   }
@@ -92,6 +121,10 @@ Status Reconciler::EndEarlierAttempts(const JobRecord& job, const RunState& run,
     ended.derived_exit.reset();
     ended.derived_exit_code.reset();
     ended.db_index = earlier->db_index;
+    ended.sluid.clear();
+    ended.original_sluid.clear();
+    ended.segments.clear();
+    ended.resized.reset();
     EXPANSE_CHECK_OK(SendFacts(ended, earlier, report));
   }
   return {};
@@ -124,10 +157,17 @@ Status Reconciler::Tell(const JobRecord& job, RunState* run, RoundReport* report
   return {};
 }
 
-Status Reconciler::SendFacts(const JobRecord& job, RunState* run, RoundReport* report) {
+Status Reconciler::SendFacts(const JobRecord& row, RunState* run, RoundReport* report) {
+  JobRecord job = row;
+  if (job.tool == Tool::kSacct && job.segments.empty() && run->IsResized() && run->start &&
+      job.start && *run->start < *job.start) {  // a later part alone: the run began earlier
+    job.submit = run->attempt_submit;
+    job.start = run->start;
+  }
   RunContext context;
   context.exit = run->exit;
   context.memory_form = run->memory_form;
+  if (run->IsResized()) context.original_request = run->request;
   // A settled run has its rows already, unless there is no accounting at all.
   if (!run->settled || sacct_disabled_) context.sacct_unavailable = sacct_unavailable_;
   data::v1::Record record;
@@ -135,6 +175,8 @@ Status Reconciler::SendFacts(const JobRecord& job, RunState* run, RoundReport* r
   *facts = BuildFacts(job, run->id, context);
   if (run->db_index && !facts->key().has_db_index())
     facts->mutable_key()->set_db_index(*run->db_index);
+  if (!run->sluids.empty() && facts->key().original_sluid().empty())
+    facts->mutable_key()->set_original_sluid(run->sluids.front());
   if (job.state == "REQUEUED" && run->requeue_cause == "launch")
     facts->mutable_execution()->set_ending_cause(pb::ENDING_CAUSE_LAUNCH_FAILURE);
   if (job.tool == Tool::kSacct && !IsEnded(job) && run->seen_live) {

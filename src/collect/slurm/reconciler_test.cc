@@ -26,7 +26,11 @@ class FakeCluster final : public platform::ProcessRunner {
     EXPECT_EQ(spec.env.at("TZ"), "UTC");
     EXPECT_EQ(spec.env.at("LC_ALL"), "C");
     ProcessResult result;
-    if (spec.argv[0] == "squeue") {
+    if (spec.argv[1] == "--version") {
+      result.out = version;
+    } else if (spec.argv[1] == "--helpformat") {
+      result.out = fields;
+    } else if (spec.argv[0] == "squeue") {
       if (fail_squeue) return Error(Code::kDeadlineExceeded, "ran past its time-out of 30 s");
       result.out = squeue;
     } else if (spec.argv[0] == "sacct" && spec.argv[1] == "--batch-script") {
@@ -79,6 +83,8 @@ class FakeCluster final : public platform::ProcessRunner {
   std::string scontrol = "No jobs in the system\n";
   std::string sacct = Header();
   std::string sacct_ids = Header();
+  std::string version = "slurm-wlm 22.05.8\n";
+  std::string fields;  // of sacct --helpformat
   bool fail_squeue = false;
   bool sacct_disabled = false;
   bool forgotten = false;

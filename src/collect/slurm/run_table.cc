@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collect/slurm/run_table.h"
 
+#include <algorithm>
+
 #include "base/strings.h"
 #include "collect/slurm/state_map.h"
 
@@ -28,6 +30,10 @@ bool Continues(const RunState& earlier, const JobRecord& job) {
 
 }  // namespace
 
+bool RunState::Knows(std::string_view sluid) const {
+  return !sluid.empty() && std::find(sluids.begin(), sluids.end(), sluid) != sluids.end();
+}
+
 RunState* RunTable::Find(const RunIdentity& id) {
   const auto it = runs_.find(id);
   return it == runs_.end() ? nullptr : &it->second;
@@ -44,6 +50,17 @@ std::vector<RunState*> RunTable::OfJob(int64_t job_id) {
 RunState* RunTable::FindAttempt(int64_t job_id, int64_t attempt_submit) {
   for (RunState* run : OfJob(job_id))
     if (run->attempt_submit == attempt_submit) return run;
+  return nullptr;
+}
+
+RunState* RunTable::FindByPart(const JobRecord& job) {
+  for (RunState* run : OfJob(job.job_id)) {
+    if (run->Knows(job.sluid) || run->Knows(job.original_sluid)) return run;
+    if (job.submit && job.segments.empty() &&
+        std::find(run->resize_times.begin(), run->resize_times.end(), *job.submit) !=
+            run->resize_times.end())
+      return run;
+  }
   return nullptr;
 }
 
@@ -85,12 +102,15 @@ RunIdentity RunTable::IdentifyRow(const JobRecord& job) {
 
 RunState& RunTable::Resolve(const JobRecord& job, int64_t now_ms, bool* created) {
   *created = false;
+  if (RunState* run = FindByPart(job)) return *run;
   if (job.submit)
     if (RunState* run = FindAttempt(job.job_id, *job.submit)) return *run;
   if (job.db_index)
     for (RunState* run : OfJob(job.job_id))
       if (run->db_index == job.db_index) return *run;
-  RunIdentity id = job.tool == Tool::kSacct ? IdentifyRow(job) : IdentifyLive(job);
+  // Accounting counts restarts from 24.11 on.
+  const bool counted = job.tool != Tool::kSacct || job.restarts;
+  RunIdentity id = counted ? IdentifyLive(job) : IdentifyRow(job);
   auto [it, inserted] = runs_.try_emplace(id);
   // A record of the same first submit and count but another submit time cannot be the same attempt.
   while (!inserted && job.submit && it->second.attempt_submit != *job.submit) {
@@ -116,41 +136,51 @@ void RunTable::Forget(int64_t ended_before_ms, uint64_t round) {
 }
 
 void KeyIndex::Replace(const RunTable& table) {
-  auto next = std::make_shared<std::map<int64_t, std::vector<Attempt>>>();
-  for (const auto& [id, run] : table.runs())
-    (*next)[id.job_id].push_back({id, run.start, run.db_index});
+  auto next = std::make_shared<Index>();
+  for (const auto& [id, run] : table.runs()) {
+    auto& attempts = next->by_job[id.job_id];
+    for (const std::string& sluid : run.sluids)
+      next->by_sluid[sluid] = {id.job_id, attempts.size()};
+    attempts.push_back({id, run.start, run.db_index, run.sluids});
+  }
   const std::lock_guard lock(mutex_);
-  attempts_ = std::move(next);
+  index_ = std::move(next);
 }
 
 bool KeyIndex::Complete(common::v1::RunKey* key, int64_t observed_ms) const {
-  std::shared_ptr<const std::map<int64_t, std::vector<Attempt>>> attempts;
+  std::shared_ptr<const Index> index;
   {
     const std::lock_guard lock(mutex_);
-    attempts = attempts_;
+    index = index_;
   }
-  const auto job_id = ParseInt64(key->native_id());
-  if (!attempts || !job_id) return false;
-  const auto it = attempts->find(*job_id);
-  if (it == attempts->end()) return false;
-  const int64_t when = key->has_start_time_ms() ? key->start_time_ms() : observed_ms;
+  if (!index) return false;
   const Attempt* best = nullptr;
-  for (const auto& attempt : it->second) {
-    if (!attempt.start || (*attempt.start - kSlack) * 1000 > when) continue;
-    if (key->has_restart_count() && key->restart_count() != attempt.id.restarts) continue;
-    if (best == nullptr || *attempt.start >= *best->start) best = &attempt;
+  const std::string& sluid = key->sluid().empty() ? key->original_sluid() : key->sluid();
+  if (const auto it = index->by_sluid.find(sluid); it != index->by_sluid.end())
+    best = &index->by_job.at(it->second.first)[it->second.second];
+  const auto job_id = ParseInt64(key->native_id());
+  const auto it = job_id ? index->by_job.find(*job_id) : index->by_job.end();
+  const int64_t when = key->has_start_time_ms() ? key->start_time_ms() : observed_ms;
+  if (best == nullptr && it != index->by_job.end()) {
+    for (const auto& attempt : it->second) {
+      if (!attempt.start || (*attempt.start - kSlack) * 1000 > when) continue;
+      if (key->has_restart_count() && key->restart_count() != attempt.id.restarts) continue;
+      if (best == nullptr || *attempt.start >= *best->start) best = &attempt;
+    }
   }
   if (best == nullptr) return false;
+  key->set_native_id(std::to_string(best->id.job_id));
   key->set_submit_time_ms(best->id.submit * 1000);
   key->set_restart_count(best->id.restarts);
   if (best->db_index) key->set_db_index(*best->db_index);
-  if (!key->has_start_time_ms()) key->set_start_time_ms(*best->start * 1000);
+  if (!best->sluids.empty()) key->set_original_sluid(best->sluids.front());
+  if (best->start && !key->has_start_time_ms()) key->set_start_time_ms(*best->start * 1000);
   return true;
 }
 
 size_t KeyIndex::size() const {
   const std::lock_guard lock(mutex_);
-  return attempts_ ? attempts_->size() : 0;
+  return index_ ? index_->by_job.size() : 0;
 }
 
 }  // namespace expanse::collect::slurm

@@ -4,8 +4,10 @@
 //
 // SLURM keeps a job's id over a requeue, sets its submit time anew, and counts restarts; sacct of
 // 22.05 has one row an attempt and no count. Ids are also used again (a wiped state directory, the
-// wrap at MaxJobId). A row belongs to an attempt by (id, submit time); an attempt continues an
-// earlier one when SLURM says so (Restarts) or when the earlier one ended as one that is requeued.
+// wrap at MaxJobId). A row belongs to an attempt by its SLUID (24.11 and newer), or by (id, submit
+// time), where the submit time of a later part of a resized run is that of the resize; an attempt
+// continues an earlier one when SLURM says so (Restarts) or when the earlier one ended as one that
+// is requeued.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +31,9 @@ struct RunState {
   std::optional<int64_t> start;
   std::optional<int64_t> end;
   std::optional<int64_t> db_index;
+  std::vector<std::string> sluids;    // every one that was seen; the first part's first
+  std::vector<int64_t> resize_times;  // epoch seconds; accounting's submit times of later parts
+  std::optional<Tres> request;        // as it was before any resize; frozen once it runs
   std::optional<int64_t> uid;
   std::string state;
   bool ended = false;    // SLURM said so
@@ -60,6 +65,9 @@ struct RunState {
   std::optional<int64_t> array_job_id;
   std::optional<int64_t> array_task_id;
   bool many_tasks = false;  // a pending array record
+
+  bool IsResized() const { return !resize_times.empty(); }
+  bool Knows(std::string_view sluid) const;
 };
 
 class RunTable {
@@ -68,6 +76,8 @@ class RunTable {
   RunState& Resolve(const JobRecord& job, int64_t now_ms, bool* created);
   RunState* Find(const RunIdentity& id);
   RunState* FindAttempt(int64_t job_id, int64_t attempt_submit);
+  /// By SLUID, or by a resize at the row's submit time: the run whose later part the row is.
+  RunState* FindByPart(const JobRecord& job);
   /// Attempts of one id, oldest first.
   std::vector<RunState*> OfJob(int64_t job_id);
   /// True when the row's attempt is known, or it is a first one: no earlier attempt has to be
@@ -97,16 +107,22 @@ class KeyIndex {
     RunIdentity id;
     std::optional<int64_t> start;
     std::optional<int64_t> db_index;
+    std::vector<std::string> sluids;
   };
   void Replace(const RunTable& table);
-  /// Fills what a partial key lacks. False: no attempt of this id had started by then.
+  /// Fills what a partial key lacks. A key may have a SLUID alone, as cgroups of 26.05 are named.
+  /// False: no attempt of this id had started by then, or nobody knows the SLUID.
   bool Complete(common::v1::RunKey* key, int64_t observed_ms) const;
   /// Job ids in the index.
   size_t size() const;
 
  private:
   mutable std::mutex mutex_;
-  std::shared_ptr<const std::map<int64_t, std::vector<Attempt>>> attempts_;
+  struct Index {
+    std::map<int64_t, std::vector<Attempt>> by_job;
+    std::map<std::string, std::pair<int64_t, size_t>, std::less<>> by_sluid;  // into by_job
+  };
+  std::shared_ptr<const Index> index_;
 };
 
 }  // namespace expanse::collect::slurm

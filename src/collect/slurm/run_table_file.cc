@@ -29,6 +29,17 @@ json::object ToJson(const RunState& run) {
   Put(&out, "end", run.end);
   Put(&out, "db", run.db_index);
   Put(&out, "uid", run.uid);
+  if (!run.sluids.empty()) out["sluids"] = Join(run.sluids, ",");
+  if (run.IsResized()) {
+    json::array times(run.resize_times.begin(), run.resize_times.end());
+    out["resized"] = std::move(times);
+  }
+  if (run.request) {
+    Put(&out, "asked_cpus", run.request->cpus);
+    Put(&out, "asked_memory", run.request->memory_bytes);
+    Put(&out, "asked_nodes", run.request->nodes);
+    Put(&out, "asked_gpus", run.request->gpus);
+  }
   Put(&out, "state", run.state);
   PutFlag(&out, "ended", run.ended);
   PutFlag(&out, "settled", run.settled);
@@ -76,6 +87,18 @@ RunState FromJson(const json::object& in) {
   run.end = JsonInt(in, "end");
   run.db_index = JsonInt(in, "db");
   run.uid = JsonInt(in, "uid");
+  const std::string sluids = Text(in, "sluids");
+  for (std::string_view sluid : Split(sluids, ','))
+    if (!sluid.empty()) run.sluids.emplace_back(sluid);
+  if (const auto* times = JsonArray(in, "resized"))
+    for (const auto& time : *times)
+      if (time.is_int64()) run.resize_times.push_back(time.get_int64());
+  Tres asked;
+  asked.cpus = JsonInt(in, "asked_cpus");
+  asked.memory_bytes = JsonInt(in, "asked_memory");
+  asked.nodes = JsonInt(in, "asked_nodes");
+  asked.gpus = JsonInt(in, "asked_gpus");
+  if (asked.cpus || asked.memory_bytes) run.request = asked;
   run.state = Text(in, "state");
   run.ended = Flag(in, "ended");
   run.settled = Flag(in, "settled");

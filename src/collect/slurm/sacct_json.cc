@@ -1,113 +1,107 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/strings.h"
 #include "base/units.h"
 #include "collect/slurm/json_fields.h"
 #include "collect/slurm/sacct_reader.h"
+#include "collect/slurm/segments.h"
 
 namespace expanse::collect::slurm {
 namespace {
 
 namespace json = boost::json;
 
-std::optional<int64_t> Positive(std::optional<int64_t> number) {
-  if (number && *number <= 0) number.reset();
-  return number;
-}
-
-std::optional<std::string> NonEmpty(std::optional<std::string> text) {
-  if (text && IsSlurmNull(*text)) text.reset();
-  return text;
-}
-
-/// [{"type": "gres", "name": "gpu:a100", "count": 2}, ...]
-Tres ReadTres(const json::array* list) {
-  std::string text;
-  if (list != nullptr) {
-    for (const auto& value : *list) {
-      const json::object* item = value.if_object();
-      if (item == nullptr) continue;
-      const auto type = JsonText(*item, "type");
-      const auto count = JsonInt(*item, "count");
-      if (!type || !count) continue;
-      const auto name = JsonText(*item, "name");
-      text += (text.empty() ? "" : ",") + *type + (name ? "/" + *name : "") + "=" +
-              std::to_string(*count);
-    }
-  }
-  return ParseTres(text, kMiB);
-}
-
-/// A signal is told; return_code is 0 whatever the program returned (22.05.8).
-std::optional<ExitStatus> ReadSignal(const json::object& object, std::string_view path) {
-  const auto id = JsonInt(object, std::string(path) + ".signal.signal_id");
-  if (!id || *id <= 0 || *id > 127) return std::nullopt;
-  return FromWaitStatus(*id);
-}
-
+/// Both parts count: the microseconds may be more than a second (24.11 and 26.05).
 std::optional<double> ReadSeconds(const json::object& object, std::string_view path) {
   const auto s = JsonInt(object, std::string(path) + ".seconds");
   const auto us = JsonInt(object, std::string(path) + ".microseconds");
-  if (!s || !us) return std::nullopt;
+  if (!s || !us || *s < 0 || *us < 0 || *s >= kSlurmNotSet) return std::nullopt;
   return static_cast<double>(*s) + static_cast<double>(*us) / 1e6;
 }
 
 StepRecord ReadStep(const json::object& s) {
   StepRecord step;
+  // 0 or "batch" in 22.05, "20.0" or "20.batch" since.
   if (const auto text = JsonText(s, "step.id"))
-    step.step_id = *text;
+    step.step_id = text->substr(text->rfind('.') + 1);
   else if (const auto number = JsonInt(s, "step.id"))
     step.step_id = std::to_string(*number);
   step.name = JsonText(s, "step.name").value_or("");
-  step.state = JsonText(s, "state").value_or("");
-  step.exit = ReadSignal(s, "exit_code");
-  step.start = Positive(JsonInt(s, "time.start"));
-  step.end = Positive(JsonInt(s, "time.end"));
-  step.tasks = Positive(JsonInt(s, "tasks.count"));
+  std::string state_text;
+  ReadState(s, "state", &step.state, &state_text);
+  step.exit = ReadJsonExit(s, "exit_code").status;
+  step.start = JsonPositive(s, "time.start");
+  step.end = JsonPositive(s, "time.end");
+  step.tasks = JsonPositive(s, "tasks.count");
   step.cpu_seconds = ReadSeconds(s, "time.total");
+  step.allocated = ReadJsonTres(JsonArray(s, "tres.allocated"));
   if (const auto* nodes = JsonArray(s, "nodes.list"))
     for (const auto& node : *nodes)
       if (const auto* name = node.if_string()) step.nodes.emplace_back(name->data(), name->size());
   if (const auto* usage = JsonArray(s, "tres.requested.max"))
     for (const auto& value : *usage)
       if (const auto* item = value.if_object(); item && JsonText(*item, "type") == "mem")
-        step.max_rss_bytes = JsonInt(*item, "count");
+        if (const auto bytes = JsonInt(*item, "count"); bytes && *bytes >= 0)
+          step.max_rss_bytes = bytes;
   return step;
 }
 
-JobRecord ReadJob(const json::object& j, int64_t id) {
+void ReadExits(const json::object& j, JobRecord* job) {
+  job->exit = ReadJsonExit(j, "exit_code").status;
+  const JsonExit derived = ReadJsonExit(j, "derived_exit_code");
+  job->derived_exit = derived.status;
+  job->derived_exit_code = derived.code;
+  if (!job->exit && JsonText(j, "exit_code.status"))
+    job->unknown["exit_code"] = "sacct --json of 22.05 prints 0 for every exit code";
+}
+
+void ReadTimes(const json::object& j, JobRecord* job) {
+  job->submit = JsonPositive(j, "time.submission");
+  job->eligible = JsonPositive(j, "time.eligible");
+  job->start = JsonPositive(j, "time.start");
+  job->end = JsonPositive(j, "time.end");
+  if (const auto minutes = JsonPositive(j, "time.limit")) job->time_limit_seconds = *minutes * 60;
+  job->time_limit_unlimited = JsonIsInfinite(j, "time.limit");
+  job->cpu_seconds = ReadSeconds(j, "time.total");
+}
+
+std::optional<JobRecord> ReadJob(const json::object& j) {
   JobRecord job;
+  const auto id = JsonPositive(j, "job_id");
+  if (!id || !ReadState(j, "state.current", &job.state, &job.state_text)) return std::nullopt;
   job.tool = Tool::kSacct;
-  job.job_id = id;
-  job.array_job_id = Positive(JsonInt(j, "array.job_id"));
+  job.job_id = *id;
+  job.array_job_id = JsonPositive(j, "array.job_id");
   if (job.array_job_id) {
     job.array_task_id = JsonInt(j, "array.task_id");
     job.array_task_text = JsonText(j, "array.task").value_or("");
   }
-  job.het_job_id = Positive(JsonInt(j, "het.job_id"));
+  job.het_job_id = JsonPositive(j, "het.job_id");
   if (job.het_job_id) job.het_component = JsonInt(j, "het.job_offset");
+  job.sluid = JsonWord(j, "sluid").value_or("");
+  job.original_sluid = JsonWord(j, "original_sluid").value_or("");
+  job.restarts = JsonInt(j, "restart_cnt");
   job.name = JsonText(j, "name");
-  job.user = NonEmpty(JsonText(j, "user"));
-  job.account = NonEmpty(JsonText(j, "account"));
-  job.partition = NonEmpty(JsonText(j, "partition"));
-  job.qos = NonEmpty(JsonText(j, "qos"));
-  job.cluster = NonEmpty(JsonText(j, "cluster"));
-  job.state = JsonText(j, "state.current").value_or("");
-  job.state_text = job.state;
-  job.reason = NonEmpty(JsonText(j, "state.reason")).value_or("");
-  job.exit = ReadSignal(j, "exit_code");
-  job.derived_exit = ReadSignal(j, "derived_exit_code");
-  if (!job.exit) job.unknown["exit_code"] = "sacct --json of 22.05 prints 0 for every exit code";
-  job.submit = Positive(JsonInt(j, "time.submission"));
-  job.eligible = Positive(JsonInt(j, "time.eligible"));
-  job.start = Positive(JsonInt(j, "time.start"));
-  job.end = Positive(JsonInt(j, "time.end"));
-  if (const auto minutes = Positive(JsonInt(j, "time.limit")))
-    job.time_limit_seconds = *minutes * 60;
-  job.req_cpus = Positive(JsonInt(j, "required.CPUs"));
-  job.requested = ReadTres(JsonArray(j, "tres.requested"));
-  job.allocated = ReadTres(JsonArray(j, "tres.allocated"));
-  job.node_list = NonEmpty(JsonText(j, "nodes")).value_or("");
-  job.work_dir = NonEmpty(JsonText(j, "working_directory"));
-  if (const auto killer = NonEmpty(JsonText(j, "kill_request_user"))) {
+  job.user = JsonWord(j, "user");
+  job.account = JsonWord(j, "account");
+  job.partition = JsonWord(j, "partition");
+  job.qos = JsonWord(j, "qos");
+  job.cluster = JsonWord(j, "cluster");
+  job.reason = JsonWord(j, "state.reason").value_or("");
+  ReadExits(j, &job);
+  ReadTimes(j, &job);
+  job.req_cpus = JsonPositive(j, "required.CPUs");
+  job.memory_per_node_bytes = JsonMebibytes(j, "required.memory_per_node");
+  job.memory_per_cpu_bytes = JsonMebibytes(j, "required.memory_per_cpu");
+  job.requested = ReadJsonTres(JsonArray(j, "tres.requested"));
+  job.allocated = ReadJsonTres(JsonArray(j, "tres.allocated"));
+  job.node_list = JsonWord(j, "nodes").value_or("");
+  job.work_dir = JsonWord(j, "working_directory");
+  job.submit_line = JsonWord(j, "submit_line");
+  job.stdout_path = JsonWord(j, "stdout_expanded");
+  job.stderr_path = JsonWord(j, "stderr_expanded");
+  job.paths_expanded = true;
+  SettlePaths(&job);
+  if (const auto killer = JsonWord(j, "kill_request_user"); killer && job.state == "CANCELLED") {
     job.state_text += " by " + *killer;
     job.cancelled_by_owner = killer == job.user;
   }
@@ -120,22 +114,9 @@ JobRecord ReadJob(const json::object& j, int64_t id) {
 }  // namespace
 
 Result<RecordBatch> ParseSacctJson(std::string_view text) {
-  EXPANSE_TRY(const json::object root, ParseToolJson(text));
-  if (const auto* errors = JsonArray(root, "errors"); errors != nullptr && !errors->empty())
-    return Error(Code::kDataLoss, "the answer lists errors: " + json::serialize(errors->front()));
-  const auto* jobs = JsonArray(root, "jobs");
-  if (jobs == nullptr) return Error(Code::kDataLoss, "the answer has no list of jobs");
-  RecordBatch out;
-  for (const auto& value : *jobs) {
-    const json::object* object = value.if_object();
-    const auto id = object == nullptr ? std::nullopt : Positive(JsonInt(*object, "job_id"));
-    if (!id || !JsonText(*object, "state.current")) {
-      out.problems.push_back("sacct: an entry without job_id or state");
-      continue;
-    }
-    out.jobs.push_back(ReadJob(*object, *id));
-  }
-  return out;
+  auto batch = ParseJobsJson(text, "sacct", ReadJob);
+  if (batch.ok()) MergeSegments(&*batch);
+  return batch;
 }
 
 }  // namespace expanse::collect::slurm

@@ -93,6 +93,9 @@ class RecordReader {
   RecordReader(std::string_view text, std::string_view separator, const KnownNames* known)
       : text_(text), separator_(separator), known_(known) {
     user_anchor_ = std::string(separator_) + "UserId=";
+    // 26.05 prints the SLUID, every version the components of a heterogeneous job, before the user.
+    for (const char* key : {"UserId=", "SLUID=", "HetJobIdSet="})
+      name_ends_.push_back(std::string(separator_) + key);
   }
 
   /// Reads the record that starts here; sets *next to where the search for another goes on.
@@ -112,15 +115,19 @@ class RecordReader {
     if (end == std::string_view::npos) end = text_.size();
     *next = end;
     const std::string_view body = text_.substr(name_end, end - name_end);
-    if (known_ == nullptr && body.find(user_anchor_, 1) != std::string_view::npos)
+    if (known_ == nullptr && (IsTwice(body, "UserId=") || IsTwice(body, "SLUID=")))
       return Problem(job, "its name cannot be told from its fields", out);
     const std::string command_key = std::string(separator_) + "Command=";
     const size_t command_at = body.find(command_key);
-    const size_t out_at = body.rfind(std::string(separator_) + "StdOut=");
-    if (command_at == std::string_view::npos || out_at == std::string_view::npos)
-      return Problem(job, "cut off", out);
+    if (command_at == std::string_view::npos) return Problem(job, "cut off", out);
     const Values values = ReadTokens(body.substr(0, command_at));
     if (!values.contains("JobState")) return Problem(job, "has no JobState", out);
+    // An interactive job has no files; its record ends with the working directory.
+    const auto batch = values.find("BatchFlag");
+    const std::string_view last =
+        batch != values.end() && batch->second == "0" ? "WorkDir=" : "StdOut=";
+    if (body.rfind(std::string(separator_) + std::string(last)) == std::string_view::npos)
+      return Problem(job, "cut off", out);
     FillFields(values, &job);
     FillTail(body.substr(command_at + command_key.size()), &job);
     out->jobs.push_back(std::move(job));
@@ -160,21 +167,27 @@ class RecordReader {
         Problem(job, "has another name than in squeue", out);
       } else {
         const std::string_view after = rest.substr(it->second.size());
-        // A component of a heterogeneous job has one more line before UserId.
-        if (after.starts_with(user_anchor_) ||
-            after.starts_with(std::string(separator_) + "HetJobIdSet="))
-          return name_at + it->second.size();
+        for (const std::string& anchor : name_ends_)
+          if (after.starts_with(anchor)) return name_at + it->second.size();
         Problem(job, "has another name than in squeue", out);
       }
       return std::string_view::npos;
     }
-    const size_t het = text_.find(std::string(separator_) + "HetJobIdSet=", name_at);
     const size_t user = text_.find(user_anchor_, name_at);
     if (user == std::string_view::npos) {
       Problem(job, "cut off", out);
       return user;
     }
-    return het < user ? het : user;
+    size_t end = user;
+    for (const std::string& anchor : name_ends_) end = std::min(end, text_.find(anchor, name_at));
+    return end;
+  }
+
+  bool IsTwice(std::string_view body, std::string_view key) const {
+    const std::string anchor = std::string(separator_) + std::string(key);
+    const size_t first = body.find(anchor);
+    return first != std::string_view::npos &&
+           body.find(anchor, first + 1) != std::string_view::npos;
   }
 
   void FillFields(const Values& values, JobRecord* job) const;
@@ -184,6 +197,7 @@ class RecordReader {
   std::string_view separator_;
   const KnownNames* known_;
   std::string user_anchor_;
+  std::vector<std::string> name_ends_;  // what can follow a job's name
 };
 
 void RecordReader::FillFields(const Values& values, JobRecord* job) const {
@@ -204,6 +218,9 @@ void RecordReader::FillFields(const Values& values, JobRecord* job) const {
   const std::string derived = text("DerivedExitCode");
   job->derived_exit = ParseScontrolExit(derived);
   job->derived_exit_code = ReadCount(derived.substr(0, derived.find(':')));
+  // While a requeued job completes, whose the SLUID is is not told (see controller_json.cc).
+  if (job->state != "COMPLETING" && !job->state.starts_with("REQUEUE")) job->sluid = text("SLUID");
+  job->resized = ParseSlurmTime(text("ResizeTime"));
   job->submit = ParseSlurmTime(text("SubmitTime"));
   job->eligible = ParseSlurmTime(text("EligibleTime"));
   job->start = ParseSlurmTime(text("StartTime"));
@@ -240,13 +257,18 @@ void RecordReader::FillTail(std::string_view tail, JobRecord* job) const {
   const size_t in_at = tail.rfind(std::string(separator_) + "StdIn=", out_at);
   const size_t err_at = tail.rfind(std::string(separator_) + "StdErr=", in_at);
   size_t out_end = tail.size();
-  for (std::string_view key : kTailKeys) out_end = std::min(out_end, find(key, out_at + 1));
-  if (const size_t line = tail.find('\n', out_at + 1); line != std::string_view::npos)
-    out_end = std::min(out_end, line);
-  if (err_at != std::string_view::npos && in_at != std::string_view::npos) {
+  if (out_at != std::string_view::npos) {
+    for (std::string_view key : kTailKeys) out_end = std::min(out_end, find(key, out_at + 1));
+    if (const size_t line = tail.find('\n', out_at + 1); line != std::string_view::npos)
+      out_end = std::min(out_end, line);
+  }
+  job->paths_expanded = true;
+  if (out_at != std::string_view::npos && err_at != std::string_view::npos &&
+      in_at != std::string_view::npos) {
     job->stderr_path = NullToAbsent(value(err_at, 7, in_at));
     job->stdout_path = NullToAbsent(value(out_at, 7, out_end));
   }
+  SettlePaths(job);
   const size_t dir_at = find("WorkDir=", 0);
   if (dir_at == std::string_view::npos || find("WorkDir=", dir_at + 1) != std::string_view::npos) {
     job->unknown["command"] = "scontrol prints it so that it can be read in two ways";
@@ -255,8 +277,22 @@ void RecordReader::FillTail(std::string_view tail, JobRecord* job) const {
   }
   size_t dir_end = tail.size();
   for (std::string_view key : kTailKeys) dir_end = std::min(dir_end, find(key, dir_at + 1));
-  job->command = NullToAbsent(std::string(tail.substr(0, dir_at)));
-  job->work_dir = NullToAbsent(value(dir_at, 8, dir_end));
+  std::string work_dir = value(dir_at, 8, dir_end);
+  if (dir_end == tail.size())  // of an interactive job: the end of the record follows
+    while (!work_dir.empty() && (work_dir.back() == '\n' || work_dir.back() == ' '))
+      work_dir.pop_back();
+  job->work_dir = NullToAbsent(work_dir);
+  // 26.05 prints the submit line between the two, unquoted.
+  const size_t line_at = find("SubmitLine=", 0);
+  if (line_at >= dir_at) {
+    job->command = NullToAbsent(std::string(tail.substr(0, dir_at)));
+  } else if (find("SubmitLine=", line_at + 1) < dir_at) {
+    job->unknown["command"] = "scontrol prints it so that it can be read in two ways";
+    job->unknown["submit_line"] = job->unknown["command"];
+  } else {
+    job->command = NullToAbsent(std::string(tail.substr(0, line_at)));
+    job->submit_line = NullToAbsent(value(line_at, 11, dir_at));
+  }
 }
 
 }  // namespace

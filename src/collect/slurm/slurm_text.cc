@@ -15,6 +15,7 @@ namespace {
 constexpr int kOutOfMemorySignal = 125;
 /// Largest real-time signal of Linux; a shell's 128 + n is a signal only up to here.
 constexpr int kMaxSignal = 64;
+constexpr double kCentury = 36525.0 * 86'400;
 
 bool IsDigits(std::string_view text) {
   if (text.empty()) return false;
@@ -156,13 +157,15 @@ std::optional<double> ParseSlurmDuration(std::string_view text) {
   }
   const auto seconds = ParseDouble(parts.back());
   if (!seconds || !(*seconds >= 0)) return std::nullopt;
-  return static_cast<double>(days) * 86'400 + total + *seconds;
+  total += static_cast<double>(days) * 86'400 + *seconds;
+  if (total > kCentury) return std::nullopt;
+  return total;
 }
 
 std::optional<int64_t> ParseSlurmTime(std::string_view text) {
   if (IsDigits(text)) {
     const auto seconds = ParseInt64(text);
-    if (!seconds || *seconds <= 0) return std::nullopt;
+    if (!seconds || *seconds <= 0 || *seconds >= kSlurmNotSet) return std::nullopt;
     return *seconds;
   }
   // Without SLURM_TIME_FORMAT (recorded outputs): "2026-11-30T21:16:07".

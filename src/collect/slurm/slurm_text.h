@@ -12,13 +12,17 @@
 
 namespace expanse::collect::slurm {
 
+/// From here on a 32-bit number of SLURM means "not set" (NO_VAL) or "without limit" (INFINITE).
+inline constexpr int64_t kSlurmNotSet = 4'294'967'294;
+
 /// "100M", "999G", "1.50T", "4096" in bytes. A bare number has the unit given (SLURM's memory
 /// fields are MiB without a suffix, its usage fields bytes). A trailing "n" or "c" of versions
 /// before 21.08 is ignored.
 std::optional<int64_t> ParseSlurmSize(std::string_view text, int64_t bare_unit);
 
 /// "[days-]hours:minutes:seconds[.fraction]", "minutes:seconds[.fraction]" in seconds. Nothing for
-/// UNLIMITED, Partition_Limit, N/A and INVALID.
+/// UNLIMITED, Partition_Limit, N/A and INVALID, nor for more than a century: steps that were never
+/// sampled have an AveCPU of 213503982334 days.
 std::optional<double> ParseSlurmDuration(std::string_view text);
 
 /// Epoch seconds as SLURM_TIME_FORMAT=%s prints them, or ISO without a zone read as UTC. Nothing
@@ -59,7 +63,8 @@ ExitStatus FromWaitStatus(int64_t wait_status);
 std::optional<ExitStatus> ParseScontrolExit(std::string_view text);
 /// "11:0", "0:125" of sacct up to 24.11, which prints codes from 128 on less 128: 11:0 is exit
 /// code 11 or signal 11. Numbers that are hardly ever exit codes are read as the signal, others
-/// as the code; `ambiguity` says so. DerivedExitCode is not shifted: use ParseScontrolExit.
+/// as the code; `ambiguity` says so. DerivedExitCode is not shifted, nor is any code of 26.05: use
+/// ParseScontrolExit.
 std::optional<ExitStatus> ParseSacctExit(std::string_view text);
 
 /// True for words that SLURM prints in place of a value: "", "(null)", "None", "N/A", "Unknown",

@@ -28,15 +28,15 @@ TEST(SlurmText, DurationsHaveDaysHoursAndFractions) {
   EXPECT_EQ(ParseSlurmDuration("9-00:00:00"), 9 * 86'400);
   EXPECT_EQ(ParseSlurmDuration("10:00"), 600);
   EXPECT_DOUBLE_EQ(*ParseSlurmDuration("00:01.762"), 1.762);
-  EXPECT_EQ(ParseSlurmDuration("213503982334-14:25:51").has_value(), true);
-  for (const char* bad : {"", "UNLIMITED", "Partition_Limit", "5", "a:b", "1:2:3:4", "-1:00"})
+  for (const char* bad : {"213503982334-14:25:51", "", "UNLIMITED", "Partition_Limit", "5", "a:b",
+                          "1:2:3:4", "-1:00"})
     EXPECT_EQ(ParseSlurmDuration(bad), std::nullopt) << bad;
 }
 
 TEST(SlurmText, TimesAreEpochSecondsOrIsoInUtcAndNeverZero) {
   EXPECT_EQ(ParseSlurmTime("1796079253"), 1796079253);
   EXPECT_EQ(ParseSlurmTime("2026-11-30T21:16:07"), 1796073367);
-  for (const char* none : {"0", "", "None", "Unknown", "N/A", "tomorrow"})
+  for (const char* none : {"0", "", "None", "Unknown", "N/A", "tomorrow", "4294967294"})
     EXPECT_EQ(ParseSlurmTime(none), std::nullopt) << none;
 }
 

@@ -28,6 +28,14 @@ bool Contains(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
 
+/// The form is not there, and will not be at the next call: the serializer is a plugin that some
+/// packages leave out, or it has other versions. Other failures are tried again.
+bool IsRefusedForm(const Error& error) {
+  for (const char* word : {"serializer", "data_parser", "unrecognized option", "invalid option"})
+    if (Contains(error.message(), word)) return true;
+  return false;
+}
+
 }  // namespace
 
 SlurmTools::SlurmTools(SlurmToolsOptions options, platform::ProcessRunner& runner,
@@ -73,12 +81,52 @@ std::map<std::string, ToolHealth> SlurmTools::health() const {
   return health_;
 }
 
-Result<RecordBatch> SlurmTools::SqueueJson() {
-  EXPANSE_TRY(const ProcessResult result,
-              Run({"squeue", "--json"}, options_.timeout, /*epoch_times=*/false));
-  if (result.exit_code != 0) return ToolError("squeue --json", result);
+void SlurmTools::LearnForms() {
+  const MonoTime now = clock_.Mono();
+  if (ask_forms_at_ && now < *ask_forms_at_) return;
+  const auto version = Run({"squeue", "--version"}, options_.timeout);
+  std::optional<SlurmVersion> client;
+  if (version.ok() && version->exit_code == 0) client = ParseSlurmVersion(version->out);
+  if (!client) {
+    // What every version takes, unless it was told before.
+    if (!ask_forms_at_) forms_ = FormsOf(std::nullopt);
+    ask_forms_at_ = now + options_.ask_version_again;
+    return;
+  }
+  ask_forms_at_ = now + options_.ask_version_every;
+  forms_ = FormsOf(client);
+  sacct_text_refused_ = false;
+  const auto fields = Run({"sacct", "--helpformat"}, options_.timeout);
+  sacct_fields_ =
+      fields.ok() && fields->exit_code == 0 ? ParseSacctFields(fields->out) : SacctFields{};
+}
+
+void SlurmTools::NoteMaxRss(const std::string& config, const data::v1::ComputeFacts& nodes) {
+  std::optional<SlurmVersion> oldest;
+  for (const auto& node : nodes.nodes()) {
+    const auto version = ParseSlurmVersion(node.version());
+    // A node that is down tells no version; it measures nothing either.
+    if (version && (!oldest || *version < *oldest)) oldest = version;
+  }
+  max_rss_kind_ = MaxRssKindOf(oldest, ConfigValue(config, "JobAcctGatherType").value_or(""));
+  max_rss_known_ = true;
+}
+
+void SlurmTools::LearnMaxRss() {
+  if (max_rss_known_) return;
+  const auto config = Show("config");
+  const auto nodes = Show("node");
+  if (!config.ok() || !nodes.ok()) return;
+  data::v1::ComputeFacts facts;
+  ParseNodes(*nodes, &facts);
+  NoteMaxRss(*config, facts);
+}
+
+Result<RecordBatch> SlurmTools::SqueueJson(const std::vector<std::string>& argv) {
+  EXPANSE_TRY(const ProcessResult result, Run(argv, options_.timeout, /*epoch_times=*/false));
+  if (result.exit_code != 0) return ToolError("squeue " + argv[1], result);
   auto batch = ParseSqueueJson(result.out);
-  if (!batch.ok()) return batch.error().WithContext("squeue --json");
+  if (!batch.ok()) return batch.error().WithContext("squeue " + argv[1]);
   return batch;
 }
 
@@ -92,32 +140,45 @@ Result<RecordBatch> SlurmTools::SqueueText() {
 }
 
 Result<RecordBatch> SlurmTools::Squeue() {
-  if (!squeue_json_refused_) {
-    auto batch = SqueueJson();
-    if (batch.ok()) return Note("squeue", std::move(batch));
-    // The serializer is a plugin that some packages leave out; other failures are tried again.
-    if (!Contains(batch.error().message(), "serializer") &&
-        !Contains(batch.error().message(), "unrecognized option"))
-      return Note("squeue", std::move(batch));
-    squeue_json_refused_ = true;
+  LearnForms();
+  while (!forms_.squeue_json.empty()) {
+    auto batch = SqueueJson(forms_.squeue_json.front());
+    if (batch.ok() || !IsRefusedForm(batch.error())) return Note("squeue", std::move(batch));
     log::Warning("slurm.squeue_json_refused", {{"reason", batch.error().message()}});
+    forms_.squeue_json.erase(forms_.squeue_json.begin());
   }
   return Note("squeue", SqueueText());
 }
 
+Result<RecordBatch> SlurmTools::ScontrolJson() {
+  EXPANSE_TRY(const ProcessResult result,
+              Run({"scontrol", "show", "job", "--json"}, options_.timeout, /*epoch_times=*/false));
+  if (result.exit_code != 0) return ToolError("scontrol show job --json", result);
+  auto batch = ParseScontrolJson(result.out);
+  if (!batch.ok()) return batch.error().WithContext("scontrol show job --json");
+  return batch;
+}
+
+Result<RecordBatch> SlurmTools::ScontrolText(const RecordBatch& squeue) {
+  EXPANSE_TRY(const ProcessResult result,
+              Run({"scontrol", "show", "job", "-dd"}, options_.timeout));
+  if (result.exit_code != 0) return ToolError("scontrol show job", result);
+  if (result.out.empty())
+    return Error(Code::kDataLoss, "scontrol show job answered nothing with status 0");
+  KnownNames known;
+  for (const auto& job : squeue.jobs)
+    if (job.name) known[job.job_id] = *job.name;
+  return ParseScontrolJobs(result.out, &known);
+}
+
 Result<RecordBatch> SlurmTools::ScontrolJobs(const RecordBatch& squeue) {
-  const auto run = [&]() -> Result<RecordBatch> {
-    EXPANSE_TRY(const ProcessResult result,
-                Run({"scontrol", "show", "job", "-dd"}, options_.timeout));
-    if (result.exit_code != 0) return ToolError("scontrol show job", result);
-    if (result.out.empty())
-      return Error(Code::kDataLoss, "scontrol show job answered nothing with status 0");
-    KnownNames known;
-    for (const auto& job : squeue.jobs)
-      if (job.name) known[job.job_id] = *job.name;
-    return ParseScontrolJobs(result.out, &known);
-  };
-  return Note("scontrol", run());
+  if (forms_.scontrol_json) {
+    auto batch = ScontrolJson();
+    if (batch.ok() || !IsRefusedForm(batch.error())) return Note("scontrol", std::move(batch));
+    log::Warning("slurm.scontrol_json_refused", {{"reason", batch.error().message()}});
+    forms_.scontrol_json = false;
+  }
+  return Note("scontrol", ScontrolText(squeue));
 }
 
 Result<bool> SlurmTools::IsForgotten(int64_t job_id) {
@@ -131,11 +192,11 @@ Result<bool> SlurmTools::IsForgotten(int64_t job_id) {
 Result<RecordBatch> SlurmTools::SacctText(const SacctQuery& query) {
   const std::string mark = NewMark(random_);
   EXPANSE_TRY(const ProcessResult result,
-              Run(SacctTextArguments(query, mark), options_.sacct_timeout));
+              Run(SacctTextArguments(query, mark, sacct_fields_), options_.sacct_timeout));
   if (Contains(result.err, "accounting storage is disabled"))
     return Error(Code::kFailedPrecondition, "sacct: " + FirstLine(result.err));
   if (result.exit_code != 0) return ToolError("sacct", result);
-  auto batch = ParseSacctText(result.out, mark);
+  auto batch = ParseSacctText(result.out, mark, {forms_.sacct_exact_codes, max_rss_kind_});
   if (!batch.ok()) {
     const std::string line = FirstLine(result.err);
     return line.empty() ? batch.error() : batch.error().WithContext(line);
@@ -151,11 +212,18 @@ Result<RecordBatch> SlurmTools::SacctJson(const SacctQuery& query) {
   if (Contains(result.err, "Invalid time specification"))
     return Error(Code::kUnavailable, "sacct --json: " + FirstLine(result.err));
   auto batch = ParseSacctJson(result.out);
-  if (!batch.ok()) return batch.error().WithContext("sacct --json");
+  if (!batch.ok()) {
+    // A serializer that it lacks: nothing on stdout, exit status 0.
+    const std::string line = FirstLine(result.err);
+    return batch.error().WithContext(line.empty() ? "sacct --json" : "sacct --json: " + line);
+  }
+  for (JobRecord& job : batch->jobs) job.max_rss_kind = max_rss_kind_;
   return batch;
 }
 
 Result<RecordBatch> SlurmTools::Sacct(const SacctQuery& query) {
+  LearnForms();
+  LearnMaxRss();
   if (!sacct_text_refused_) {
     auto batch = SacctText(query);
     if (batch.ok() || !Contains(batch.error().message(), "Invalid field requested"))
@@ -192,20 +260,22 @@ Result<std::string> SlurmTools::BatchScript(int64_t job_id) {
   return Error(Code::kNotFound, why);
 }
 
+Result<std::string> SlurmTools::Show(const char* what) {
+  EXPANSE_TRY(ProcessResult result, Run({"scontrol", "show", what}, options_.timeout));
+  if (result.exit_code != 0) return ToolError(std::string("scontrol show ") + what, result);
+  if (result.out.empty())
+    return Error(Code::kDataLoss, std::string("scontrol show ") + what + " answered nothing");
+  return std::move(result.out);
+}
+
 Result<data::v1::ComputeFacts> SlurmTools::Cluster() {
-  const auto show = [&](const char* what) -> Result<std::string> {
-    EXPANSE_TRY(ProcessResult result, Run({"scontrol", "show", what}, options_.timeout));
-    if (result.exit_code != 0) return ToolError(std::string("scontrol show ") + what, result);
-    if (result.out.empty())
-      return Error(Code::kDataLoss, std::string("scontrol show ") + what + " answered nothing");
-    return std::move(result.out);
-  };
-  EXPANSE_TRY(const std::string nodes, show("node"));
-  EXPANSE_TRY(const std::string partitions, show("partition"));
+  EXPANSE_TRY(const std::string nodes, Show("node"));
+  EXPANSE_TRY(const std::string partitions, Show("partition"));
   data::v1::ComputeFacts facts;
   ParseNodes(nodes, &facts);
   ParsePartitions(partitions, &facts);
-  EXPANSE_TRY(const std::string config, show("config"));
+  EXPANSE_TRY(const std::string config, Show("config"));
+  NoteMaxRss(config, facts);
   facts.set_cluster(ToUtf8(ConfigValue(config, "ClusterName").value_or("")));
   facts.set_scheduler_version(ToUtf8(ConfigValue(config, "SLURM_VERSION").value_or("")));
   return facts;

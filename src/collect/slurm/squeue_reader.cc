@@ -2,91 +2,10 @@
 #include "collect/slurm/squeue_reader.h"
 
 #include "base/strings.h"
-#include "base/units.h"
-#include "collect/slurm/json_fields.h"
 #include "collect/slurm/marked_text.h"
 
 namespace expanse::collect::slurm {
 namespace {
-
-namespace json = boost::json;
-
-std::optional<std::string> NonEmpty(std::optional<std::string> text) {
-  if (text && text->empty()) text.reset();
-  return text;
-}
-
-/// 0 stands for "not set" in the ids and times of 22.05.
-std::optional<int64_t> NonZero(std::optional<int64_t> number) {
-  if (number && *number <= 0) number.reset();
-  return number;
-}
-
-std::optional<int64_t> Scale(std::optional<int64_t> number, int64_t unit) {
-  if (number) *number *= unit;
-  return number;
-}
-
-JobRecord ReadJob(const json::object& j, int64_t id) {
-  JobRecord job;
-  job.tool = Tool::kSqueue;
-  job.job_id = id;
-  job.array_job_id = NonZero(JsonInt(j, "array_job_id"));
-  if (job.array_job_id) job.array_task_id = JsonInt(j, "array_task_id");
-  job.array_task_text = JsonText(j, "array_task_string").value_or("");
-  job.het_job_id = NonZero(JsonInt(j, "het_job_id"));
-  if (job.het_job_id) job.het_component = JsonInt(j, "het_job_offset");
-  job.restarts = JsonInt(j, "restart_cnt");
-  job.name = JsonText(j, "name");
-  job.user = NonEmpty(JsonText(j, "user_name"));
-  job.uid = JsonInt(j, "user_id");
-  job.account = NonEmpty(JsonText(j, "account"));
-  job.partition = NonEmpty(JsonText(j, "partition"));
-  job.qos = NonEmpty(JsonText(j, "qos"));
-  job.cluster = NonEmpty(JsonText(j, "cluster"));
-  job.state_text = JsonText(j, "job_state").value_or("");
-  job.state = job.state_text;
-  if (const auto reason = JsonText(j, "state_reason"); reason && !IsSlurmNull(*reason))
-    job.reason = *reason;
-  if (const auto status = JsonInt(j, "exit_code")) job.exit = FromWaitStatus(*status);
-  if (const auto status = JsonInt(j, "derived_exit_code")) {
-    job.derived_exit = FromWaitStatus(*status);
-    job.derived_exit_code = (*status >> 8) & 0xff;
-  }
-  job.submit = NonZero(JsonInt(j, "submit_time"));
-  job.eligible = NonZero(JsonInt(j, "eligible_time"));
-  job.start = NonZero(JsonInt(j, "start_time"));
-  job.end = NonZero(JsonInt(j, "end_time"));
-  // INFINITE and NO_VAL come as null; "Infinity" would be another serializer's.
-  job.time_limit_seconds = Scale(NonZero(JsonInt(j, "time_limit")), 60);
-  job.req_cpus = NonZero(JsonInt(j, "cpus"));
-  job.req_nodes = NonZero(JsonInt(j, "node_count"));
-  job.req_tasks = NonZero(JsonInt(j, "tasks"));
-  job.memory_per_node_bytes = Scale(JsonInt(j, "memory_per_node"), kMiB);
-  job.memory_per_cpu_bytes = Scale(JsonInt(j, "memory_per_cpu"), kMiB);
-  if (const auto* flags = JsonArray(j, "flags")) {
-    job.memory_explicit = false;
-    for (const auto& flag : *flags)
-      if (const auto* text = flag.if_string(); text != nullptr && *text == "JOB_MEM_SET")
-        job.memory_explicit = true;
-  }
-  for (const char* key : {"tres_per_job", "tres_per_node", "tres_per_socket", "tres_per_task"}) {
-    const auto gres = JsonText(j, key);
-    if (!gres) continue;
-    if (!job.gres) job.gres = "";
-    if (job.gres->empty()) job.gres = *gres;
-  }
-  job.requested = ParseTres(JsonText(j, "tres_req_str").value_or(""), kMiB);
-  job.allocated = ParseTres(JsonText(j, "tres_alloc_str").value_or(""), kMiB);
-  job.node_list = JsonText(j, "nodes").value_or("");
-  if (const auto* flag = FindJson(j, "batch_flag"); flag != nullptr && flag->is_bool())
-    job.batch = flag->get_bool();
-  job.command = NonEmpty(JsonText(j, "command"));
-  job.work_dir = NonEmpty(JsonText(j, "current_working_directory"));
-  job.stdout_path = NonEmpty(JsonText(j, "standard_output"));
-  job.stderr_path = NonEmpty(JsonText(j, "standard_error"));
-  return job;
-}
 
 /// Fields of the text form, in order.
 constexpr std::string_view kTextFormats[] = {"%A", "%i", "%F", "%K", "%T", "%r", "%u", "%U",
@@ -135,25 +54,6 @@ JobRecord ReadRow(const std::vector<std::string_view>& f) {
 }
 
 }  // namespace
-
-Result<RecordBatch> ParseSqueueJson(std::string_view text) {
-  EXPANSE_TRY(const json::object root, ParseToolJson(text));
-  if (const auto* errors = JsonArray(root, "errors"); errors != nullptr && !errors->empty())
-    return Error(Code::kDataLoss, "the answer lists errors: " + json::serialize(errors->front()));
-  const auto* jobs = JsonArray(root, "jobs");
-  if (jobs == nullptr) return Error(Code::kDataLoss, "the answer has no list of jobs");
-  RecordBatch out;
-  for (const auto& value : *jobs) {
-    const json::object* object = value.if_object();
-    const auto id = object == nullptr ? std::nullopt : NonZero(JsonInt(*object, "job_id"));
-    if (!id || !JsonText(*object, "job_state")) {
-      out.problems.push_back("squeue: an entry without job_id or job_state");
-      continue;
-    }
-    out.jobs.push_back(ReadJob(*object, *id));
-  }
-  return out;
-}
 
 std::vector<std::string> SqueueTextArguments(std::string_view mark) {
   std::string format;

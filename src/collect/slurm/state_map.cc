@@ -22,6 +22,7 @@ struct StateRow {
 };
 
 // JOB STATE CODES of sacct(1) and squeue(1), 22.05 to 26.05.
+// LAUNCH_FAILED, RECONFIG_FAIL, POWER_UP_NODE and EXPEDITING are flags that only JSON shows.
 constexpr std::array kStates = {
     StateRow{"PENDING"sv, Kind::kQueued, pb::EXECUTION_STATUS_QUEUED,
              pb::EXECUTION_OUTCOME_UNSPECIFIED, pb::ENDING_CAUSE_UNSPECIFIED},
@@ -38,6 +39,8 @@ constexpr std::array kStates = {
     StateRow{"CONFIGURING"sv, Kind::kRunning, pb::EXECUTION_STATUS_RUNNING,
              pb::EXECUTION_OUTCOME_UNSPECIFIED, pb::ENDING_CAUSE_UNSPECIFIED},
     StateRow{"COMPLETING"sv, Kind::kRunning, pb::EXECUTION_STATUS_RUNNING,
+             pb::EXECUTION_OUTCOME_UNSPECIFIED, pb::ENDING_CAUSE_UNSPECIFIED},
+    StateRow{"POWER_UP_NODE"sv, Kind::kRunning, pb::EXECUTION_STATUS_RUNNING,
              pb::EXECUTION_OUTCOME_UNSPECIFIED, pb::ENDING_CAUSE_UNSPECIFIED},
     StateRow{"STAGE_OUT"sv, Kind::kRunning, pb::EXECUTION_STATUS_RUNNING,
              pb::EXECUTION_OUTCOME_UNSPECIFIED, pb::ENDING_CAUSE_UNSPECIFIED},
@@ -78,6 +81,13 @@ constexpr std::array kStates = {
     StateRow{"REVOKED"sv, Kind::kEnded, pb::EXECUTION_STATUS_CANCELLED,
              pb::EXECUTION_OUTCOME_UNKNOWN, pb::ENDING_CAUSE_NEVER_STARTED},
 };
+
+/// Flags that say more than the base state beside them, the weightiest first: this is the word that
+/// squeue and sacct print in their text. A job that waits again was ended by the flag's cause.
+constexpr std::array kFlagsFirst = {"COMPLETING"sv,   "STAGE_OUT"sv,     "CONFIGURING"sv,
+                                    "RESIZING"sv,     "REQUEUED"sv,      "REQUEUE_FED"sv,
+                                    "REQUEUE_HOLD"sv, "SPECIAL_EXIT"sv,  "STOPPED"sv,
+                                    "REVOKED"sv,      "RESV_DEL_HOLD"sv, "SIGNALING"sv};
 
 const StateRow* FindState(std::string_view state) {
   for (const auto& row : kStates)
@@ -126,16 +136,11 @@ Ending CancelledEnding(const JobRecord& job) {
 
 }  // namespace
 
-const char* ToolName(Tool tool) {
-  switch (tool) {
-    case Tool::kSqueue:
-      return "squeue";
-    case Tool::kScontrol:
-      return "scontrol";
-    case Tool::kSacct:
-      return "sacct";
-  }
-  return "";
+std::string OneState(const std::vector<std::string>& words) {
+  for (const std::string_view flag : kFlagsFirst)
+    for (const std::string& word : words)
+      if (word == flag) return word;
+  return words.empty() ? "" : words.front();
 }
 
 bool IsEnded(const JobRecord& job) {

@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "collect/slurm/job_record.h"
 #include "expanse/common/v1/execution.pb.h"
@@ -20,6 +21,12 @@ struct Ending {
   /// Why outcome or cause are not known; empty when they are.
   std::string unknown_cause;
 };
+
+/// The state of a list of base state and flags, as data_parser prints it, in the one word that the
+/// text forms print: a flag that says more than the base state wins ({"PENDING", "REQUEUED"} is
+/// REQUEUED). Flags that only tell how a state came to be (LAUNCH_FAILED beside PENDING,
+/// EXPEDITING) leave the base state.
+std::string OneState(const std::vector<std::string>& words);
 
 /// True when a job in this state will not run again under this record.
 bool IsEnded(const JobRecord& job);

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
+#include "base/strings.h"
 #include "collect/slurm/job_record.h"
 #include "platform/fs/fs.h"
 
@@ -17,10 +19,43 @@ inline constexpr char kRecordedMark[] =
     "0123456789abcdef"
     "\x1f";
 
-inline std::string Recorded(const std::string& name) {
-  auto bytes = platform::Fs().Read(std::string(EXPANSE_TESTDATA) + "/slurm-22.05/" + name);
+/// version: "22.05", "24.11", "26.05".
+inline std::string Recorded(const std::string& name, const std::string& version = "22.05") {
+  auto bytes =
+      platform::Fs().Read(std::string(EXPANSE_TESTDATA) + "/slurm-" + version + "/" + name);
   if (!bytes.ok()) ADD_FAILURE() << bytes.error().message();
   return bytes.value_or("");
+}
+
+/// Rows of a recorded `sacct -P`, the header first. Fields may hold line breaks: a row is a number
+/// of fields.
+inline std::vector<std::vector<std::string>> RowsOf(const std::string& psv) {
+  std::vector<std::vector<std::string>> rows;
+  std::string row;
+  for (std::string_view line : Split(psv, '\n')) {
+    if (row.empty() && line.empty()) continue;
+    row += (row.empty() ? "" : "\n") + std::string(line);
+    const auto fields = Split(row, '|');
+    if (!rows.empty() && fields.size() < rows[0].size()) continue;
+    rows.emplace_back(fields.begin(), fields.end());
+    row.clear();
+  }
+  if (!row.empty()) ADD_FAILURE() << "a row that is not whole: " << row;
+  return rows;
+}
+inline std::vector<std::vector<std::string>> RecordedRows(const std::string& name,
+                                                          const std::string& version) {
+  return RowsOf(Recorded(name, version));
+}
+
+/// The same in the form with a mark after each field.
+inline std::string Marked(const std::string& psv) {
+  std::string out;
+  for (const auto& row : RowsOf(psv)) {
+    for (const std::string& field : row) out += field + "|";
+    out += "\n";
+  }
+  return out;
 }
 
 /// The n-th record of a job (0: the first).
