@@ -4,6 +4,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace expanse::domain {
@@ -15,15 +16,19 @@ enum class MetricKind {
 
 struct MetricInfo {
   std::string_view name;  // series name in the store and in CSV
-  std::string_view unit;  // "cores", "bytes", "ratio", "watts", "celsius", "hertz", "count"
+  std::string_view unit;  // "cores", "bytes", "seconds", "bytes/s", "ratio", "watts", "count", ...
   MetricKind kind;
-  std::string_view source;  // "cgroup", "proc", "nvidia-smi"
+  std::string_view source;  // "cgroup", "proc", "taskstats", "collector", "nvidia-smi"
   std::string_view scope;   // "step", "node", "gpu"
-  std::string_view doc;
+  int period_seconds;       // how often it is read; 0: its source decides
+  std::string_view doc;     // with where it is known, when that is not everywhere
 };
 
 std::span<const MetricInfo> MetricCatalogue();
 /// Null for a name that is not in the catalogue (a native name).
 const MetricInfo* FindMetric(std::string_view name);
+
+/// docs/reference/metrics.md.
+std::string MetricReferencePage();
 
 }  // namespace expanse::domain

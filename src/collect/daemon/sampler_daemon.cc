@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collect/daemon/sampler_daemon.h"
 
+#include <algorithm>
+
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -15,6 +18,15 @@ namespace {
 
 constexpr Millis kTick{1'000};
 constexpr uint64_t kTicksPerMarker = 10;
+
+/// The files of cgroups are kept open: some eight a step.
+void AllowOpenFiles() {
+  constexpr rlim_t kMost = 65'536;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = std::max(limit.rlim_cur, std::min(limit.rlim_max, kMost));
+  (void)::setrlimit(RLIMIT_NOFILE, &limit);  // with fewer, files are opened each time
+}
 
 }  // namespace
 
@@ -41,6 +53,7 @@ Result<std::unique_ptr<SamplerDaemon>> SamplerDaemon::Start(SamplerDaemonOptions
   spool.directory =
       fs.Host(platform::JoinPath(platform::JoinPath(options.shared_prefix, "spool"), options.node));
   EXPANSE_TRY(impl->spool, SpoolWriter::Open(spool, clock, random));
+  AllowOpenFiles();
   auto reader = host::CgroupReader::Detect(fs, options.node);
   if (!reader.ok()) log::Warning("sampler.no_cgroups", {{"reason", reader.error().message()}});
   host::SamplerOptions sampler;
@@ -48,6 +61,7 @@ Result<std::unique_ptr<SamplerDaemon>> SamplerDaemon::Start(SamplerDaemonOptions
   sampler.events_directory = platform::JoinPath(local, "events");
   sampler.state_file = platform::JoinPath(local, "jobs.state");
   sampler.service_uid = geteuid();
+  sampler.use_taskstats = true;
   impl->sampler = std::make_unique<host::Sampler>(
       sampler, clock, fs, reader.ok() ? std::move(*reader) : nullptr, *impl->spool);
   impl->task = std::make_unique<platform::PeriodicTask>("sampler", kTick, [raw = impl.get()] {

@@ -25,20 +25,31 @@ struct SeriesId {
   std::string_view gpu_uuid;
 };
 
+/// Where a series stands in the batch: makes further samples of it cheap. Kept by the caller.
+struct SeriesHandle {
+  uint64_t batch = 0;
+  size_t index = 0;
+};
+
 class SampleBatch {
  public:
   /// Leaves an absent value out. Wall time that went back starts a second series of the same name,
   /// since timestamps within one must ascend.
   void Add(const SeriesId& id, WallTime time, std::optional<double> value);
+  /// The same through a handle. id is looked at only when the handle does not fit (IsCurrent).
+  void Add(const SeriesId& id, WallTime time, std::optional<double> value, SeriesHandle* handle);
+  bool IsCurrent(const SeriesHandle& handle, WallTime time) const;
   bool empty() const { return series_.empty(); }
   uint64_t samples() const { return samples_; }
   /// The record body; empties the batch.
   data::v1::SampleBlock Take();
 
  private:
+  size_t FindOrAdd(const SeriesId& id, int64_t ms);
   std::vector<data::v1::Series> series_;
   std::map<std::string, size_t, std::less<>> index_;
   uint64_t samples_ = 0;
+  uint64_t batch_ = 1;
 };
 
 /// Another source of series on this node, read once a tick: the seam for GPUs.

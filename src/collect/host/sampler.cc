@@ -4,11 +4,10 @@
 #include <cstdio>
 
 #include <time.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "collect/host/event_collector.h"
-#include "collect/host/node_reader.h"
+#include "collect/host/node_sampler.h"
 #include "collect/host/unit_tracker.h"
 
 namespace expanse::collect::host {
@@ -22,11 +21,6 @@ double ThreadCpuMillis() {
   timespec t{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
   return static_cast<double>(t.tv_sec) * 1e3 + static_cast<double>(t.tv_nsec) / 1e6;
-}
-
-std::optional<double> AsDouble(const std::optional<int64_t>& v) {
-  if (!v) return std::nullopt;
-  return static_cast<double>(*v);
 }
 
 EventCollectorOptions CollectorOptions(const SamplerOptions& options) {
@@ -45,20 +39,17 @@ struct Sampler::Impl {
   SamplerOptions options;
   const platform::Clock& clock;
   const platform::Fs& fs;
-  std::unique_ptr<CgroupReader> reader;
   SpoolWriter& spool;
   EventCollector events;
-  UnitTracker tracker;
+  StepCollector steps;
+  NodeSampler node;
   SampleBatch batch;
   std::vector<std::unique_ptr<SeriesSource>> sources;
   SamplerStats stats;
-  int64_t ticks_per_second = 100;
 
   std::optional<MonoTime> last_tick;
   std::optional<MonoTime> batch_started;
   std::optional<MonoTime> health_sent;
-  std::optional<double> node_cpu_seconds;
-  std::string cgroup_problem;
   std::string events_problem;
   std::string spool_problem;
   std::string sent_problems;  // of the last health record: a change is sent at once
@@ -70,21 +61,15 @@ struct Sampler::Impl {
       : options(std::move(o)),
         clock(c),
         fs(f),
-        reader(std::move(r)),
         spool(s),
-        events(CollectorOptions(options), c, f) {
-    const long ticks = ::sysconf(_SC_CLK_TCK);
-    if (ticks > 0) ticks_per_second = ticks;
-    if (reader == nullptr) cgroup_problem = "no cgroup file system with a memory controller";
+        events(CollectorOptions(options), c, f),
+        steps(f, std::move(r), events, options.use_taskstats),
+        node(f) {
     events.SetNeedFloor([this](const std::string& job, const std::string& step) {
-      return tracker.NeedPeak(job, step);
+      return steps.tracker().NeedPeak(job, step);
     });
   }
 
-  expanse::common::v1::RunKey KeyOf(const CgroupUnit& unit, WallTime seen) const;
-  void ReadCgroups(WallTime now, MonoTime mono);
-  void AddSamples(const TrackedUnit& t, const CgroupUsage& usage, WallTime now);
-  void ReadNodeSamples(WallTime now, MonoTime mono);
   void ReportGone(WallTime now);
   void ReportRunning(WallTime now);
   void AppendFacts(TrackedUnit* t, WallTime now);
@@ -95,76 +80,6 @@ struct Sampler::Impl {
                  data::v1::ComputeFacts* compute) const;
   void FlushSpool();
 };
-
-expanse::common::v1::RunKey Sampler::Impl::KeyOf(const CgroupUnit& unit, WallTime seen) const {
-  expanse::common::v1::RunKey key;
-  key.set_source_type(expanse::common::v1::SOURCE_TYPE_SLURM);
-  key.set_native_id(unit.job_id);
-  key.set_sluid(unit.sluid);
-  key.set_observed_time_ms(ToUnixMillis(seen));
-  if (const KnownJob* job = events.Find(unit.job_id)) {
-    if (job->restart_count) key.set_restart_count(*job->restart_count);
-    if (job->start_time_ms) key.set_start_time_ms(*job->start_time_ms);
-    if (key.sluid().empty()) key.set_sluid(job->sluid);
-  }
-  return key;
-}
-
-void Sampler::Impl::AddSamples(const TrackedUnit& t, const CgroupUsage& usage, WallTime now) {
-  // Only steps have series: the job's are their sum, and a sum of both would count twice.
-  if (t.unit.step_id.empty()) return;
-  const auto key = KeyOf(t.unit, t.first_seen);
-  SeriesId id;
-  id.source = "cgroup";
-  id.unit = t.unit.path;
-  id.run = &key;
-  id.step_id = t.unit.step_id;
-  const auto add = [&](std::string_view metric, std::optional<double> value) {
-    id.metric = metric;
-    batch.Add(id, now, value);
-  };
-  add("cpu", t.cores_now);
-  add("memory", AsDouble(usage.usage));
-  add("memory-anon", AsDouble(usage.anon));
-  add("memory-shmem", AsDouble(usage.shmem));
-  add("memory-file", AsDouble(usage.file));
-  add("memory-need", AsDouble(usage.Need()));
-  add("memory-limit", AsDouble(usage.limit));
-  add("processes", AsDouble(usage.processes));
-  add("oom-kills", AsDouble(usage.oom_kills));
-}
-
-void Sampler::Impl::ReadCgroups(WallTime now, MonoTime mono) {
-  if (reader == nullptr) return;
-  const auto units = reader->List();
-  if (!units.ok()) {
-    cgroup_problem = units.error().message();
-    return;
-  }
-  cgroup_problem.clear();
-  for (CgroupUnit unit : *units) {
-    if (unit.job_id.empty()) unit.job_id = events.JobOfSluid(unit.sluid);
-    if (unit.uid && !unit.job_id.empty()) events.Learn(unit.job_id, *unit.uid);
-    const CgroupUsage usage = reader->Read(unit);
-    if (const TrackedUnit* t = tracker.Update(unit, usage, now, mono)) AddSamples(*t, usage, now);
-  }
-}
-
-void Sampler::Impl::ReadNodeSamples(WallTime now, MonoTime mono) {
-  const NodeUsage node = ReadNode(fs, ticks_per_second);
-  SeriesId id;
-  id.source = "proc";
-  if (node.cpu_busy_seconds && node_cpu_seconds && last_tick && mono > *last_tick) {
-    const std::chrono::duration<double> elapsed = mono - *last_tick;
-    id.metric = "node-cpu";
-    const double busy = *node.cpu_busy_seconds - *node_cpu_seconds;
-    if (busy >= 0) batch.Add(id, now, busy / elapsed.count());
-  }
-  node_cpu_seconds = node.cpu_busy_seconds;
-  id.metric = "node-memory-available";
-  batch.Add(id, now, AsDouble(node.memory_available));
-  for (const auto& source : sources) source->Read(now, &batch);
-}
 
 void Sampler::Impl::Append(const data::v1::Record& record) {
   appended = true;
@@ -178,18 +93,22 @@ void Sampler::Impl::AppendFacts(TrackedUnit* t, WallTime now) {
   data::v1::Record record;
   record.set_observed_time_ms(ToUnixMillis(t->last_seen));
   record.set_node(options.node);
-  SetCgroupFacts(*t, options.node, KeyOf(t->unit, t->last_seen), record.mutable_facts());
+  const StepIo io = t->unit.step_id.empty() ? StepIo{} : steps.IoOf(*t);
+  SetCgroupFacts(*t, io, options.node, steps.KeyOf(t->unit, t->last_seen), record.mutable_facts());
   Append(record);
   t->reported = now;
 }
 
 void Sampler::Impl::ReportGone(WallTime now) {
-  for (TrackedUnit* t : tracker.MarkGone(now)) AppendFacts(t, now);
-  tracker.Forget(now, kKeepGoneUnits);
+  for (TrackedUnit* t : steps.tracker().MarkGone(now)) {
+    AppendFacts(t, now);
+    steps.Release(*t);
+  }
+  steps.tracker().Forget(now, kKeepGoneUnits);
 }
 
 void Sampler::Impl::ReportRunning(WallTime now) {
-  for (auto& [path, t] : tracker.units())
+  for (auto& [path, t] : steps.tracker().units())
     if (!t.gone_since && now - t.reported >= options.running_facts) AppendFacts(&t, now);
 }
 
@@ -216,7 +135,8 @@ void Sampler::Impl::AddHealth(const std::string& part, const std::string& proble
 }
 
 void Sampler::Impl::SendHealth(WallTime now, MonoTime mono) {
-  const std::string problems = cgroup_problem + "|" + events_problem + "|" + spool_problem;
+  const std::string problems = steps.cgroup_problem() + "|" + steps.taskstats_problem() + "|" +
+                               events_problem + "|" + spool_problem;
   const MonoTime::duration since = health_sent ? mono - *health_sent : MonoTime::duration(0);
   const bool due = !health_sent || since >= options.health;
   // A change is told soon, but a problem whose text changes every second is no flood of records.
@@ -226,12 +146,15 @@ void Sampler::Impl::SendHealth(WallTime now, MonoTime mono) {
   const double share =
       elapsed.count() > 0 ? (stats.cpu_seconds - health_cpu_seconds) / elapsed.count() : 0;
   std::snprintf(cost, sizeof cost, "%zu cgroups, %.3f %% of a core, %llu late ticks",
-                tracker.alive(), 100 * share, static_cast<unsigned long long>(stats.late_ticks));
+                steps.tracker().alive(), 100 * share,
+                static_cast<unsigned long long>(stats.late_ticks));
   data::v1::Record record;
   record.set_observed_time_ms(ToUnixMillis(now));
   record.set_node(options.node);
   auto* compute = record.mutable_compute();
-  AddHealth("sampler", cgroup_problem, cost, compute);
+  AddHealth("sampler", steps.cgroup_problem(), cost, compute);
+  AddHealth("taskstats", steps.taskstats_problem(), "every process that ends is counted", compute);
+  if (!steps.has_taskstats()) compute->mutable_health()->rbegin()->set_status("disabled");
   AddHealth("hooks", events_problem,
             std::to_string(events.accepted()) + " events, " + std::to_string(events.rejected()) +
                 " rejected",
@@ -269,15 +192,17 @@ void Sampler::Tick() {
   if (s.last_tick && mono - *s.last_tick > kLateTick) ++s.stats.late_ticks;
   if (!s.batch_started) s.batch_started = mono;
 
-  s.ReadCgroups(now, mono);
-  s.ReadNodeSamples(now, mono);
+  s.steps.Read(now, mono, &s.batch);
+  s.node.Read(now, mono, s.steps.jobs(), &s.batch);
+  for (const auto& source : s.sources) source->Read(now, &s.batch);
   // Events before the units that are gone: a task's epilog wants the floor that was sampled.
   const Status collected = s.events.Collect(s.spool);
   s.events_problem = collected.ok() ? "" : collected.error().message();
   if (collected.ok() && s.events.over_cap())
     s.events_problem = "too many event files wait; hooks write none until half are read";
-  if (s.cgroup_problem.empty()) s.ReportGone(now);
+  if (s.steps.cgroup_problem().empty()) s.ReportGone(now);
   s.ReportRunning(now);
+  s.node.AddOwnCost(now, s.steps.cost(), s.stats.cpu_seconds, s.stats.late_ticks, &s.batch);
   if (mono - *s.batch_started >= s.options.batch - Millis(500)) s.SendBatch(now);
   s.SendHealth(now, mono);
   s.FlushSpool();
@@ -288,6 +213,7 @@ void Sampler::Tick() {
   s.stats.rejected_events = s.events.rejected();
   s.stats.tick_cpu_ms = ThreadCpuMillis() - cpu_before;
   s.stats.cpu_seconds += s.stats.tick_cpu_ms / 1e3;
+  s.stats.cost = s.steps.cost();
 }
 
 void Sampler::Drain() {

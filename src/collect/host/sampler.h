@@ -11,6 +11,7 @@
 #include "collect/core/spool.h"
 #include "collect/host/cgroup_reader.h"
 #include "collect/host/sample_batch.h"
+#include "collect/host/step_collector.h"
 #include "platform/clock/clock.h"
 #include "platform/fs/fs.h"
 
@@ -25,6 +26,7 @@ struct SamplerOptions {
   Millis batch{5'000};                  // samples of one series wait this long for others
   Millis running_facts{60'000};         // peaks of running jobs are reported this often
   Millis health{60'000};                // CollectorHealth of this node is reported this often
+  bool use_taskstats = false;           // exit records of the whole host; see taskstats.h
 };
 
 /// What the sampler did and cost since its start.
@@ -37,6 +39,7 @@ struct SamplerStats {
   uint64_t failed_appends = 0;
   double tick_cpu_ms = 0;  // CPU time of the last tick
   double cpu_seconds = 0;  // CPU time of all ticks
+  CollectorCost cost;      // by source
 };
 
 /// One node. Tick() is called once a second by a PeriodicTask (or by a test with a FakeClock).

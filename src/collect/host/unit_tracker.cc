@@ -2,6 +2,9 @@
 #include "collect/host/unit_tracker.h"
 
 #include <algorithm>
+#include <utility>
+
+#include <unistd.h>
 
 #include "collect/host/event_facts.h"
 
@@ -29,7 +32,43 @@ void UpdateCores(const CgroupUsage& usage, MonoTime mono, TrackedUnit* t) {
   t->cpu_time = mono;
 }
 
+void KeepPressure(const Pressure& now, Pressure* last) {
+  Keep(now.some_us, &last->some_us);
+  Keep(now.full_us, &last->full_us);
+}
+
+void KeepNeed(const CgroupUsage& usage, WallTime now, TrackedUnit* t) {
+  constexpr size_t kMost = 30;   // five minutes
+  constexpr double kEvery = 10;  // seconds between two
+  const auto need = usage.Need();
+  if (!need) return;
+  const double at = std::chrono::duration<double>(now - t->first_seen).count();
+  if (!t->needs.empty() && at - t->needs.back().first < kEvery) return;
+  if (t->needs.size() == kMost) t->needs.erase(t->needs.begin());
+  t->needs.emplace_back(at, static_cast<double>(*need));
+}
+
 }  // namespace
+
+std::optional<double> TrackedUnit::NeedSlope() const {
+  constexpr double kLeastSeconds = 50;
+  if (needs.empty() || needs.back().first - needs.front().first < kLeastSeconds)
+    return std::nullopt;
+  const auto n = static_cast<double>(needs.size());
+  double mean_x = 0;
+  double mean_y = 0;
+  for (const auto& [x, y] : needs) {
+    mean_x += x / n;
+    mean_y += y / n;
+  }
+  double xx = 0;
+  double xy = 0;
+  for (const auto& [x, y] : needs) {
+    xx += (x - mean_x) * (x - mean_x);
+    xy += (x - mean_x) * (y - mean_y);
+  }
+  return xx > 0 ? std::optional<double>(xy / xx) : std::nullopt;
+}
 
 TrackedUnit* UnitTracker::Update(const CgroupUnit& unit, const CgroupUsage& usage, WallTime now,
                                  MonoTime mono) {
@@ -48,7 +87,7 @@ TrackedUnit* UnitTracker::Update(const CgroupUnit& unit, const CgroupUsage& usag
   CgroupUsage& last = t.last;
   Keep(usage.usage, &last.usage);
   KeepLargest(usage.peak, &last.peak);
-  last.limit = usage.limit;
+  if (usage.is_all) last.limit = usage.limit;
   Keep(usage.anon, &last.anon);
   Keep(usage.shmem, &last.shmem);
   Keep(usage.file, &last.file);
@@ -57,9 +96,25 @@ TrackedUnit* UnitTracker::Update(const CgroupUnit& unit, const CgroupUsage& usag
   // A task's cgroup takes its count of kills with it when it goes (v1).
   KeepLargest(usage.oom_kills, &last.oom_kills);
   Keep(usage.cpu_ns, &last.cpu_ns);
-  Keep(usage.processes, &last.processes);
+  Keep(usage.kernel, &last.kernel);
+  Keep(usage.swap, &last.swap);
+  Keep(usage.cpu_user_ns, &last.cpu_user_ns);
+  Keep(usage.cpu_system_ns, &last.cpu_system_ns);
+  Keep(usage.throttled_ns, &last.throttled_ns);
+  Keep(usage.threads, &last.threads);
+  Keep(usage.io.read, &last.io.read);
+  Keep(usage.io.written, &last.io.written);
+  KeepPressure(usage.cpu_pressure, &last.cpu_pressure);
+  KeepPressure(usage.memory_pressure, &last.memory_pressure);
+  KeepPressure(usage.io_pressure, &last.io_pressure);
   KeepLargest(usage.Need(), &t.need_peak);
+  KeepNeed(usage, now, &t);
   return &t;
+}
+
+TrackedUnit* UnitTracker::Find(const std::string& path) {
+  const auto found = units_.find(path);
+  return found == units_.end() || found->second.gone_since ? nullptr : &found->second;
 }
 
 std::vector<TrackedUnit*> UnitTracker::MarkGone(WallTime now) {
@@ -90,7 +145,43 @@ size_t UnitTracker::alive() const {
       units_.begin(), units_.end(), [](const auto& entry) { return !entry.second.gone_since; }));
 }
 
-void SetCgroupFacts(const TrackedUnit& tracked, const std::string& node,
+namespace {
+
+void SetBytes(std::optional<int64_t> bytes, const std::string& reason,
+              expanse::common::v1::MeasuredInt64* out) {
+  if (bytes) {
+    out->set_value(*bytes);
+    out->set_bound(reason.empty() ? expanse::common::v1::BOUND_EXACT
+                                  : expanse::common::v1::BOUND_AT_LEAST);
+  }
+  out->set_reason(reason);
+}
+
+void SetProcesses(const TrackedUnit& tracked, const std::string& node,
+                  expanse::common::v1::ExecutionStep* step) {
+  constexpr size_t kMost = 64;
+  static const double ticks = static_cast<double>(std::max(1L, ::sysconf(_SC_CLK_TCK)));
+  std::vector<const Process*> busiest;
+  for (const Process& process : tracked.processes.processes) busiest.push_back(&process);
+  std::sort(busiest.begin(), busiest.end(), [](const Process* a, const Process* b) {
+    return std::pair(-a->cpu_ticks, a->pid) < std::pair(-b->cpu_ticks, b->pid);
+  });
+  if (busiest.size() > kMost) busiest.resize(kMost);
+  for (const Process* process : busiest) {
+    auto* out = step->add_processes();
+    out->set_node(node);
+    out->set_pid(process->pid);
+    out->set_parent_pid(process->parent);
+    out->set_command(process->command);
+    out->set_threads(process->threads);
+    out->set_cpu_seconds(static_cast<double>(process->cpu_ticks) / ticks);
+    out->set_resident_bytes(process->resident_bytes);
+  }
+}
+
+}  // namespace
+
+void SetCgroupFacts(const TrackedUnit& tracked, const StepIo& io, const std::string& node,
                     const expanse::common::v1::RunKey& key, data::v1::ExecutionFacts* facts) {
   *facts->mutable_key() = key;
   facts->set_origin(data::v1::FACT_ORIGIN_CGROUP);
@@ -127,6 +218,15 @@ void SetCgroupFacts(const TrackedUnit& tracked, const std::string& node,
   step->set_step_id(tracked.unit.step_id);
   step->add_nodes(node);
   fill(step);
+  SetBytes(io.bytes.read, io.reason, step->mutable_io_read_bytes());
+  SetBytes(io.bytes.written, io.reason, step->mutable_io_write_bytes());
+  const StepProcesses& p = tracked.processes;
+  const std::string reason_network = p.network.read              ? "sampled"
+                                     : p.network_problem.empty() ? "no process was seen"
+                                                                 : p.network_problem;
+  SetBytes(p.network.read, reason_network, step->mutable_network_receive_bytes());
+  SetBytes(p.network.written, reason_network, step->mutable_network_transmit_bytes());
+  SetProcesses(tracked, node, step);
 }
 
 }  // namespace expanse::collect::host

@@ -2,16 +2,56 @@
 // Running peaks of the jobs' and steps' cgroups of one node.
 #pragma once
 
+#include <array>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/time.h"
 #include "collect/host/cgroup_reader.h"
+#include "collect/host/process_reader.h"
+#include "collect/host/sample_batch.h"
 #include "expanse/data/v1/ingest.pb.h"
 
 namespace expanse::collect::host {
+
+/// The metrics of a step that the sampler fills, in the order of TrackedUnit::series.
+enum class StepMetric {
+  kCpu,
+  kMemory,
+  kAnon,
+  kShmem,
+  kFile,
+  kNeed,
+  kLimit,
+  kKernel,
+  kSwap,
+  kSlope,
+  kCpuUser,
+  kCpuSystem,
+  kThrottled,
+  kProcesses,
+  kThreads,
+  kOomKills,
+  kLimitHits,
+  kIoRead,
+  kIoWrite,
+  kNetworkReceive,
+  kNetworkTransmit,
+  kExits,
+  kCpuPressure,
+  kMemoryPressure,
+  kIoPressure,
+  kCount,
+};
+
+/// Bytes read and written by a step so far, and why that is not all.
+struct StepIo {
+  IoBytes bytes;
+  std::string reason;  // empty: exact
+};
 
 struct TrackedUnit {
   CgroupUnit unit;
@@ -24,6 +64,22 @@ struct TrackedUnit {
   WallTime last_seen;
   WallTime reported;                   // when its facts were last sent
   std::optional<WallTime> gone_since;  // its cgroup went away
+  bool is_whole = false;               // it began while this sampler ran
+
+  // Need over the last minutes: seconds since first_seen, bytes.
+  std::vector<std::pair<double, double>> needs;
+  // From the processes, at a slower cadence.
+  StepProcesses processes;
+  IoBytes process_io;               // largest sums of what living processes read and wrote
+  uint64_t losses_before = 0;       // exit records lost before it was first seen
+  uint64_t unexplained_before = 0;  // ends of its user that belong to no step, at that time
+
+  expanse::common::v1::RunKey key;  // as of the batch that series belongs to
+  std::array<SeriesHandle, static_cast<size_t>(StepMetric::kCount)> series;
+
+  /// Growth of the need in bytes a second over the last minutes (least squares); nothing with less
+  /// than a minute to go by.
+  std::optional<double> NeedSlope() const;
 };
 
 class UnitTracker {
@@ -32,6 +88,8 @@ class UnitTracker {
   /// away meanwhile) is ignored.
   TrackedUnit* Update(const CgroupUnit& unit, const CgroupUsage& usage, WallTime now,
                       MonoTime mono);
+  /// A living unit; null when there is none.
+  TrackedUnit* Find(const std::string& path);
   /// Units that were not updated at `now` and are not marked yet; marks them gone.
   std::vector<TrackedUnit*> MarkGone(WallTime now);
   /// Forgets units gone for longer than keep: their floors serve hook events that come late.
@@ -44,8 +102,8 @@ class UnitTracker {
   std::map<std::string, TrackedUnit> units_;  // by path
 };
 
-/// Facts of one unit as a record body: origin CGROUP, everything a floor.
-void SetCgroupFacts(const TrackedUnit& tracked, const std::string& node,
+/// Facts of one unit as a record body: origin CGROUP, everything a floor but io without a reason.
+void SetCgroupFacts(const TrackedUnit& tracked, const StepIo& io, const std::string& node,
                     const expanse::common::v1::RunKey& key, data::v1::ExecutionFacts* facts);
 
 }  // namespace expanse::collect::host

@@ -162,6 +162,50 @@ void MergeOomKills(const OrderedRows& rows, Execution* out) {
   if (known) out->set_oom_kills(std::max(whole, steps));
 }
 
+// Sum over the steps. A step that reports none (extern, whose only process sleeps) takes away
+// exactness unless it is that one.
+template <typename Get>
+common::v1::MeasuredInt64 SumOverSteps(const Execution& e, Get get) {
+  common::v1::MeasuredInt64 sum;
+  std::string missing;
+  for (const ExecutionStep& step : e.steps()) {
+    const common::v1::MeasuredInt64& part = get(step);
+    if (!part.has_value()) {
+      if (step.step_id() != "extern" && missing.empty())
+        missing = part.reason().empty() ? "not every step reported it" : part.reason();
+      continue;
+    }
+    sum.set_value(sum.value() + part.value());
+    if (sum.bound() == common::v1::BOUND_AT_LEAST) continue;
+    sum.set_bound(part.bound());
+    sum.set_reason(part.reason());
+  }
+  if (!sum.has_value())
+    sum.set_reason(missing);
+  else if (!missing.empty())
+    Censor(missing, &sum);
+  return sum;
+}
+
+void MergeIo(Execution* out) {
+  const auto keep = [](common::v1::MeasuredInt64 sum, auto set) {
+    if (sum.has_value() || !sum.reason().empty()) *set() = std::move(sum);
+  };
+  const Execution& e = *out;
+  keep(SumOverSteps(
+           e, [](const ExecutionStep& s) -> auto& { return s.io_read_bytes(); }),
+       [out] { return out->mutable_io_read_bytes(); });
+  keep(SumOverSteps(
+           e, [](const ExecutionStep& s) -> auto& { return s.io_write_bytes(); }),
+       [out] { return out->mutable_io_write_bytes(); });
+  keep(SumOverSteps(
+           e, [](const ExecutionStep& s) -> auto& { return s.network_receive_bytes(); }),
+       [out] { return out->mutable_network_receive_bytes(); });
+  keep(SumOverSteps(
+           e, [](const ExecutionStep& s) -> auto& { return s.network_transmit_bytes(); }),
+       [out] { return out->mutable_network_transmit_bytes(); });
+}
+
 }  // namespace
 
 void MergeMeasurements(const OrderedRows& rows, Execution* out) {
@@ -170,6 +214,7 @@ void MergeMeasurements(const OrderedRows& rows, Execution* out) {
   MergeRuntime(rows, out);
   MergeGpu(rows, out);
   MergeOomKills(rows, out);
+  MergeIo(out);
   const std::string reason = CensorReason(*out);
   if (reason.empty()) return;
   if (out->has_memory_peak_enforced()) Censor(reason, out->mutable_memory_peak_enforced());

@@ -336,5 +336,31 @@ TEST(Fold, APeakOnlyGrowsAndExactBeatsAnEqualFloor) {
   EXPECT_EQ(peak.bound(), BOUND_AT_LEAST);
 }
 
+TEST(Merge, BytesReadAddUpOverStepsAndNodesAndAreExactOnlyWhenEachIs) {
+  const auto io = [](int64_t bytes, bool exact) {
+    return [=](Execution& e) {
+      auto* step = e.add_steps();
+      step->set_step_id("0");
+      Set(step->mutable_io_read_bytes(), bytes, exact, exact ? "" : "sampled");
+      step->mutable_network_receive_bytes()->set_reason("shared network");
+    };
+  };
+  const auto of = [&](bool second_is_exact) {
+    return MergeOf({Row(data::v1::FACT_ORIGIN_CGROUP, 1, io(100, true), "n1", "0"),
+                    Row(data::v1::FACT_ORIGIN_CGROUP, 2, io(50, second_is_exact), "n2", "0"),
+                    Row(data::v1::FACT_ORIGIN_SACCT, 3, [](Execution& e) {
+                      Completed()(e);
+                      e.add_nodes("n1");
+                      e.add_nodes("n2");
+                    })});
+  };
+  EXPECT_EQ(of(true).io_read_bytes().value(), 150);
+  EXPECT_EQ(of(true).io_read_bytes().bound(), BOUND_EXACT);
+  EXPECT_EQ(of(false).io_read_bytes().bound(), BOUND_AT_LEAST);
+  EXPECT_EQ(of(false).io_read_bytes().reason(), "sampled");
+  EXPECT_FALSE(of(true).network_receive_bytes().has_value());
+  EXPECT_EQ(of(true).network_receive_bytes().reason(), "shared network");
+}
+
 }  // namespace
 }  // namespace expanse::data_plane

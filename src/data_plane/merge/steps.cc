@@ -138,6 +138,56 @@ void MergePeaks(const std::vector<View>& views, ExecutionStep* out) {
   out->set_oom_kills(std::max(whole, by_nodes));
 }
 
+// Sum over the nodes of the best that is known of each; exact when each node's is. Only nodes
+// report I/O, and a reason why there is none.
+template <typename Get>
+common::v1::MeasuredInt64 SumOverNodes(const std::vector<View>& views, int nodes, Get get) {
+  std::map<std::string, common::v1::MeasuredInt64> by_node;
+  for (const View& view : views) FoldPeak(get(view.step), &by_node[view.row->node()]);
+  common::v1::MeasuredInt64 sum;
+  int known = 0;
+  for (const auto& [node, part] : by_node) {
+    if (!part.has_value()) {
+      if (!sum.has_value() && sum.reason().empty()) sum.set_reason(part.reason());
+      continue;
+    }
+    if (!sum.has_value()) sum.clear_reason();
+    sum.set_value(sum.value() + part.value());
+    if (sum.bound() != common::v1::BOUND_AT_LEAST) {
+      sum.set_bound(part.bound());
+      sum.set_reason(part.reason());
+    }
+    ++known;
+  }
+  if (known < nodes) Censor("not every node of the step reported it", &sum);
+  return sum;
+}
+
+bool IsWorthKeeping(const common::v1::MeasuredInt64& m) {
+  return m.has_value() || !m.reason().empty();
+}
+
+void MergeIo(const std::vector<View>& views, ExecutionStep* out) {
+  const int nodes = out->nodes_size();
+  const auto merge = [&](auto get, auto set) {
+    auto sum = SumOverNodes(views, nodes, get);
+    if (IsWorthKeeping(sum)) *set() = std::move(sum);
+  };
+  merge([](const ExecutionStep& s) { return s.io_read_bytes(); },
+        [out] { return out->mutable_io_read_bytes(); });
+  merge([](const ExecutionStep& s) { return s.io_write_bytes(); },
+        [out] { return out->mutable_io_write_bytes(); });
+  merge([](const ExecutionStep& s) { return s.network_receive_bytes(); },
+        [out] { return out->mutable_network_receive_bytes(); });
+  merge([](const ExecutionStep& s) { return s.network_transmit_bytes(); },
+        [out] { return out->mutable_network_transmit_bytes(); });
+}
+
+void MergeProcesses(const std::vector<View>& views, ExecutionStep* out) {
+  for (const View& view : views)
+    for (const auto& process : view.step.processes()) *out->add_processes() = process;
+}
+
 bool ById(const ExecutionStep& a, const ExecutionStep& b) {
   // batch and extern first, then numbered steps by number.
   const auto key = [](const ExecutionStep& s) {
@@ -164,6 +214,8 @@ void MergeSteps(const OrderedRows& rows, Execution* out) {
     MergeNodes(views, &step);
     MergeCpu(views, &step);
     MergePeaks(views, &step);
+    MergeIo(views, &step);
+    MergeProcesses(views, &step);
     const bool was_killed_for_memory =
         step.oom_kills() > 0 || std::any_of(views.begin(), views.end(), [](const View& view) {
           return view.step.outcome() == common::v1::EXECUTION_OUTCOME_OUT_OF_MEMORY;
