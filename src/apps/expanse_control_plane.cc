@@ -2,6 +2,7 @@
 // expanse-control-plane: serve (the default), or make an organisation and credentials.
 #include <cstdio>
 
+#include "apps/backup_commands.h"
 #include "apps/plane_server.h"
 #include "apps/settings.h"
 #include "control_plane/control_plane.h"
@@ -214,7 +215,8 @@ struct Subcommand {
 constexpr Subcommand kSubcommands[] = {
     {"serve",
      "Serves the control plane. Other subcommands: bootstrap (first organisation, owner and keys), "
-     "owner-key, plane-key (new keys in place of lost ones); each has --help.",
+     "owner-key, plane-key (new keys in place of lost ones), backup --to DIR (while it runs), "
+     "restore --from DIR; each has --help.",
      kServe, Serve},
     {"bootstrap", "Makes an organisation with its owner, API key and data-plane credential.",
      kBootstrap, Bootstrap},
@@ -224,6 +226,8 @@ constexpr Subcommand kSubcommands[] = {
 
 int Main(int argc, char** argv) {
   std::vector<std::string> words = Words(argc, argv);
+  if (const auto status = RunBackupCommand(kProgram, words, ControlPlaneLayout(), kDataDir))
+    return *status;
   std::string name = "serve";
   if (!words.empty() && words.front().rfind('-', 0) != 0) {
     name = words.front();
@@ -233,7 +237,9 @@ int Main(int argc, char** argv) {
     if (command.name == name)
       return RunWithConfig(std::string(kProgram) + (name == "serve" ? "" : " " + name),
                            command.summary, command.settings, words, command.run);
-  std::fprintf(stderr, "%s: no subcommand '%s'; serve, bootstrap, owner-key and plane-key exist\n",
+  std::fprintf(stderr,
+               "%s: no subcommand '%s'; serve, bootstrap, owner-key, plane-key, backup and "
+               "restore exist\n",
                kProgram.data(), name.c_str());
   return 2;
 }

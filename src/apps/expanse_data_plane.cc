@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expanse-data-plane: executions, series, bundles and logs, where the customer runs it.
+#include "apps/backup_commands.h"
 #include "apps/plane_server.h"
 #include "apps/settings.h"
 #include "data_plane/data_plane.h"
@@ -11,10 +12,14 @@ namespace {
 using platform::Setting;
 using platform::SettingKind;
 
+constexpr std::string_view kProgram = "expanse-data-plane";
+constexpr Setting kDataDir{"data-dir", "EXPANSE_DATA_PLANE_DIR", SettingKind::kString,
+                           "/var/lib/expanse/data-plane",
+                           "where data.db, blobs/ and series/ are kept"};
+
 constexpr Setting kSettings[] = {
     {"listen", "EXPANSE_DATA_LISTEN", SettingKind::kString, "127.0.0.1:7702", "ADDRESS:PORT"},
-    {"data-dir", "EXPANSE_DATA_PLANE_DIR", SettingKind::kString, "/var/lib/expanse/data-plane",
-     "where data.db, blobs/ and series/ are kept"},
+    kDataDir,
     {"control-plane-url", "EXPANSE_CONTROL_PLANE_URL", SettingKind::kString,
      "http://127.0.0.1:7701", "where this plane reaches the control plane"},
     {"plane-key-file", "EXPANSE_PLANE_KEY_FILE", SettingKind::kString, "/etc/expanse/plane.key",
@@ -55,13 +60,17 @@ Status Serve(const platform::Config& config) {
   return {};
 }
 
+int Main(const std::vector<std::string>& words) {
+  if (const auto status = RunBackupCommand(kProgram, words, DataPlaneLayout(), kDataDir))
+    return *status;
+  return RunWithConfig(kProgram,
+                       "Serves the data plane. Its credential comes from `expanse-control-plane "
+                       "bootstrap` or `plane-key`. Subcommands: backup --to DIR (while it runs), "
+                       "restore --from DIR; each has --help.",
+                       kSettings, words, Serve);
+}
+
 }  // namespace
 }  // namespace expanse::apps
 
-int main(int argc, char** argv) {
-  return expanse::apps::RunWithConfig(
-      "expanse-data-plane",
-      "Serves the data plane. Its credential comes from `expanse-control-plane bootstrap` or "
-      "`plane-key`.",
-      expanse::apps::kSettings, expanse::apps::Words(argc, argv), expanse::apps::Serve);
-}
+int main(int argc, char** argv) { return expanse::apps::Main(expanse::apps::Words(argc, argv)); }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expanse-intelligence: analyse and diagnose.
+#include "apps/backup_commands.h"
 #include "apps/plane_server.h"
 #include "apps/settings.h"
 #include "intelligence/intelligence.h"
@@ -11,11 +12,14 @@ namespace {
 using platform::Setting;
 using platform::SettingKind;
 
+constexpr std::string_view kProgram = "expanse-intelligence";
+constexpr Setting kDataDir{"data-dir", "EXPANSE_INTELLIGENCE_DATA_DIR", SettingKind::kString,
+                           "/var/lib/expanse/intelligence", "where intelligence.db is kept"};
+
 constexpr Setting kSettings[] = {
     {"listen", "EXPANSE_INTELLIGENCE_LISTEN", SettingKind::kString, "127.0.0.1:7703",
      "ADDRESS:PORT"},
-    {"data-dir", "EXPANSE_INTELLIGENCE_DATA_DIR", SettingKind::kString,
-     "/var/lib/expanse/intelligence", "where intelligence.db is kept"},
+    kDataDir,
     {"control-plane-url", "EXPANSE_CONTROL_PLANE_URL", SettingKind::kString,
      "http://127.0.0.1:7701", "where this plane fetches the keys of sessions"},
     {"data-plane-url", "EXPANSE_DATA_PLANE_URL", SettingKind::kString, "http://127.0.0.1:7702",
@@ -48,11 +52,16 @@ Status Serve(const platform::Config& config) {
   return {};
 }
 
+int Main(const std::vector<std::string>& words) {
+  if (const auto status = RunBackupCommand(kProgram, words, IntelligenceLayout(), kDataDir))
+    return *status;
+  return RunWithConfig(kProgram,
+                       "Serves the intelligence plane. Subcommands: backup --to DIR (while it "
+                       "runs), restore --from DIR; each has --help.",
+                       kSettings, words, Serve);
+}
+
 }  // namespace
 }  // namespace expanse::apps
 
-int main(int argc, char** argv) {
-  return expanse::apps::RunWithConfig("expanse-intelligence", "Serves the intelligence plane.",
-                                      expanse::apps::kSettings, expanse::apps::Words(argc, argv),
-                                      expanse::apps::Serve);
-}
+int main(int argc, char** argv) { return expanse::apps::Main(expanse::apps::Words(argc, argv)); }

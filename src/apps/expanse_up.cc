@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "apps/backup_commands.h"
 #include "apps/settings.h"
 #include "apps/up_stack.h"
 #include "base/log.h"
@@ -19,9 +20,11 @@ using platform::SettingKind;
 constexpr int kDefaultBasePort = 7701;
 constexpr int kLastBasePort = 65535 - 2;
 
+constexpr Setting kDataDir{"data-dir", "EXPANSE_DATA_DIR", SettingKind::kString, "./expanse-data",
+                           "everything that is stored, and the keys"};
+
 constexpr Setting kSettings[] = {
-    {"data-dir", "EXPANSE_DATA_DIR", SettingKind::kString, "./expanse-data",
-     "everything that is stored, and the keys"},
+    kDataDir,
     {"base-port", "", SettingKind::kInt, "7701",
      "control plane; the data and intelligence planes take the next two"},
     {"address", "", SettingKind::kString, "127.0.0.1", "address to listen on"},
@@ -93,13 +96,18 @@ Status Run(const platform::Config& config) {
   return {};
 }
 
+int Main(const std::vector<std::string>& words) {
+  if (const auto status = RunBackupCommand("expanse up", words, UpLayout(), kDataDir))
+    return *status;
+  return RunWithConfig(
+      "expanse up",
+      "Runs the control, data and intelligence plane on this machine with one data directory. The "
+      "first start makes an organisation, its owner and the owner's API key. `expanse up backup "
+      "--to DIR` copies everything while it runs, `expanse up restore --from DIR` brings it back.",
+      kSettings, words, Run);
+}
+
 }  // namespace
 }  // namespace expanse::apps
 
-int main(int argc, char** argv) {
-  return expanse::apps::RunWithConfig(
-      "expanse up",
-      "Runs the control, data and intelligence plane on this machine with one data directory. The "
-      "first start makes an organisation, its owner and the owner's API key.",
-      expanse::apps::kSettings, expanse::apps::Words(argc, argv), expanse::apps::Run);
-}
+int main(int argc, char** argv) { return expanse::apps::Main(expanse::apps::Words(argc, argv)); }

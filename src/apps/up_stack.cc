@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "platform/fs/fs.h"
 #include "platform/net/http_client.h"
+#include "storage/backup/backup.h"
 
 namespace expanse::apps {
 namespace {
@@ -74,6 +75,7 @@ std::string UpStack::PublicUrl(const PlaneServer& server) const {
 Status UpStack::Open() {
   const platform::Fs fs;
   EXPANSE_CHECK_OK(fs.MakeDirs(options_.data_dir, 0700));
+  EXPANSE_CHECK_OK(storage::RefuseHalfRestored(options_.data_dir));
   auto lock = platform::FileLock::Try(platform::JoinPath(options_.data_dir, "up.lock"));
   if (!lock.ok())
     return Error(lock.error().code(), lock.error().message() +

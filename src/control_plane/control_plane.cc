@@ -10,6 +10,7 @@
 #include "control_plane/server_keys.h"
 #include "control_plane/store/credentials.h"
 #include "platform/fs/fs.h"
+#include "storage/backup/backup.h"
 #include "storage/relational/migrate.h"
 
 namespace expanse::control_plane {
@@ -52,6 +53,7 @@ Result<std::unique_ptr<ControlPlane>> ControlPlane::Open(Options options, platfo
   if (options.data_dir.empty() || ec)
     return Error(Code::kInvalidArgument, "the control plane needs a data directory");
   EXPANSE_CHECK_OK(platform::Fs().MakeDirs(dir, 0700));
+  EXPANSE_CHECK_OK(storage::RefuseHalfRestored(dir));
   EXPANSE_TRY(auto database,
               storage::Database::Open("sqlite:" + platform::JoinPath(dir, "control.db")));
   EXPANSE_CHECK_OK(storage::Migrate(*database, storage::ControlMigrations()));

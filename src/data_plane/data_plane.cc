@@ -13,6 +13,7 @@
 #include "data_plane/metrics/metrics_service.h"
 #include "platform/fs/fs.h"
 #include "platform/service/service.h"
+#include "storage/backup/backup.h"
 #include "storage/blob/blob_store.h"
 #include "storage/relational/database.h"
 #include "storage/relational/migrate.h"
@@ -104,6 +105,7 @@ Result<std::unique_ptr<DataPlane>> DataPlane::Open(Options options, platform::Cl
   EXPANSE_CHECK_OK(fs.MakeDirs(options.data_dir, 0700));
   EXPANSE_TRY(const std::string dir, fs.RealPath(options.data_dir));
   options.data_dir = dir;
+  EXPANSE_CHECK_OK(storage::RefuseHalfRestored(dir));
   EXPANSE_TRY(auto database, storage::Database::Open("sqlite:" + dir + "/data.db"));
   EXPANSE_CHECK_OK(storage::Migrate(*database, storage::DataMigrations()));
   EXPANSE_TRY(auto blobs, storage::BlobStore::Open("file:" + dir + "/blobs"));

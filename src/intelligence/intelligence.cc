@@ -10,6 +10,7 @@
 #include "platform/fs/fs.h"
 #include "platform/net/http_client.h"
 #include "rpc/channel.h"
+#include "storage/backup/backup.h"
 #include "storage/relational/database.h"
 #include "storage/relational/migrate.h"
 
@@ -67,6 +68,7 @@ Result<std::unique_ptr<Intelligence>> Intelligence::Open(Options options, platfo
   if (options.data_dir.empty() || ec)
     return Error(Code::kInvalidArgument, "the intelligence plane needs a data directory");
   EXPANSE_CHECK_OK(platform::Fs().MakeDirs(dir, 0700));
+  EXPANSE_CHECK_OK(storage::RefuseHalfRestored(dir));
   EXPANSE_TRY(auto database,
               storage::Database::Open("sqlite:" + platform::JoinPath(dir, "intelligence.db")));
   EXPANSE_CHECK_OK(storage::Migrate(*database, storage::IntelligenceMigrations()));

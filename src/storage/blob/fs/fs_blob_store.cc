@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <mutex>
+#include <set>
 #include <utility>
 
 #include <unistd.h>
@@ -53,7 +55,7 @@ class FsBlobStore final : public BlobStore {
       log::Warning("storage.blob_replaced",
                    {{"key", key.ToString()}, {"why", known.error().message()}});
     }
-    EXPANSE_CHECK_OK(MakeDirectories(platform::DirName(path)));
+    EXPANSE_CHECK_OK(MakeDurable(platform::DirName(path)));
     const std::string temporary = directory_ + "/tmp/" + key.sha256 + "." +
                                   std::to_string(getpid()) + "." +
                                   std::to_string(next_temporary_.fetch_add(1));
@@ -149,6 +151,22 @@ class FsBlobStore final : public BlobStore {
     return file.Sync();
   }
 
+  // A directory that is there may have been made by a thread, or a process that was killed, before
+  // its name was on the disk: each one's parent is synced once by every process.
+  Status MakeDurable(const std::string& directory) {
+    const std::lock_guard lock(mutex_);
+    if (durable_.contains(directory)) return {};
+    EXPANSE_CHECK_OK(MakeDirectories(directory));
+    std::string at = directory;
+    while (at != directory_ && !durable_.contains(at)) {
+      const std::string parent = platform::DirName(at);
+      EXPANSE_CHECK_OK(SyncDirectory(parent));
+      at = parent;
+    }
+    durable_.insert(directory);
+    return {};
+  }
+
   Result<std::vector<std::string>> ListOrNothing(const std::string& path) const {
     auto names = fs_.List(path);
     if (!names.ok() && names.error().code() == Code::kNotFound) return std::vector<std::string>();
@@ -157,6 +175,8 @@ class FsBlobStore final : public BlobStore {
 
   std::string directory_;
   platform::Fs fs_;
+  std::mutex mutex_;
+  std::set<std::string> durable_;  // at most 256 a kind and organisation
   std::atomic<uint64_t> next_temporary_ = 0;
 };
 

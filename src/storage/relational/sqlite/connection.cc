@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "base/strings.h"
+#include "platform/fs/fs.h"
+#include "storage/file.h"
 
 namespace expanse::storage::sqlite {
 namespace {
@@ -115,6 +117,7 @@ class Run {
 
 // SQLite would create the file with mode 0644.
 Status CreatePrivate(const std::string& path) {
+  const bool is_new = access(path.c_str(), F_OK) != 0;
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (fd < 0) {
     const int error = errno;
@@ -125,7 +128,8 @@ Status CreatePrivate(const std::string& path) {
         code, "cannot open the database " + path + ": " + std::generic_category().message(error));
   }
   close(fd);
-  return {};
+  // SQLite syncs the names of its logs, but takes this file for one that was there.
+  return is_new ? SyncDirectory(platform::DirName(path)) : Status();
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "platform/fs/fs.h"
+#include "storage/file.h"
 #include "storage/relational/sqlite/connection.h"
 
 namespace expanse::storage::sqlite {
@@ -93,7 +94,7 @@ class SqliteDatabase final : public Database {
     auto copied = connection->CopyTo(partial);
     GiveBack(std::move(connection), Access::kReadOnly);
     EXPANSE_CHECK_OK(copied);
-    return fs.Rename(partial, path);
+    return PublishFile(partial, path);
   }
 
   Status CheckIntegrity() override {
