@@ -63,8 +63,10 @@ Result<DiagnoseRun> Diagnose(Context& context, Session& session,
 Result<int> PrintPrompt(Context& context, const DiagnoseRun& run) {
   const std::string& prompt = run.result().agent_prompt();
   if (prompt.empty())
-    return Error(Code::kNotFound, fmt::format("execution {} did not fail, so there is no prompt",
-                                              run.result().display().target()));
+    return Error(
+        Code::kNotFound,
+        fmt::format("execution {} {}, so there is no prompt", run.result().display().target(),
+                    IsFailed(run.result()) ? "was not ended by its own code" : "did not fail"));
   PrintText(context, prompt);
   return kExitOk;
 }

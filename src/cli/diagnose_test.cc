@@ -61,6 +61,16 @@ TEST_F(DiagnoseCommand, PrintsThePublishedJson) {
   EXPECT_EQ(ParseJson(machine_.terminal.out), ParseJson(TestData("published/diagnose.json")));
 }
 
+TEST_F(DiagnoseCommand, AJobNameOfAnyBytesIsOneRow) {
+  const std::string name = "a;'\"\n  state  succeeded\x1b[2J \xC3\xA9";
+  result().mutable_display()->set_job_name(name);
+  EXPECT_EQ(machine_.Run({"diagnose", kExecution}), kExitOk) << machine_.terminal.err;
+  EXPECT_NE(machine_.terminal.out.find("a;'\"\\x0a  state  succeeded\\x1b[2J \xC3\xA9\n"),
+            std::string::npos)
+      << machine_.terminal.out;
+  EXPECT_EQ(machine_.terminal.out.find('\x1b'), std::string::npos);
+}
+
 TEST_F(DiagnoseCommand, JsonIsTheSameEveryTime) {
   EXPECT_EQ(machine_.Run({"diagnose", kExecution, "--json"}), kExitOk);
   const std::string first = machine_.terminal.out;
@@ -109,6 +119,20 @@ TEST_F(DiagnoseCommand, ARunThatSucceededHasNoFailureSectionPromptOrQuestion) {
   EXPECT_EQ(machine_.terminal.out.find("[y/n]"), std::string::npos);
   EXPECT_EQ(machine_.Run({"diagnose", kExecution, "--prompt"}), kExitFailed);
   EXPECT_NE(machine_.terminal.err.find("did not fail"), std::string::npos);
+}
+
+TEST_F(DiagnoseCommand, TheFailureSectionFollowsWhatTheDiagnosisSaysAndNotTheClass) {
+  auto& display = *result().mutable_display();
+  display.set_state("cancelled");
+  display.set_failure_class("job_cancelled");
+  EXPECT_EQ(machine_.Run({"diagnose", kExecution}), kExitOk);
+  EXPECT_EQ(machine_.terminal.out.find("FAILURE DETECTION"), std::string::npos);
+  EXPECT_NE(machine_.terminal.out.find("job_cancelled"), std::string::npos);
+  machine_.terminal.out.clear();
+  display.set_failure_class("gpu_idle_allocation");
+  result().set_failed(true);
+  EXPECT_EQ(machine_.Run({"diagnose", kExecution}), kExitOk);
+  EXPECT_NE(machine_.terminal.out.find("FAILURE DETECTION"), std::string::npos);
 }
 
 TEST_F(DiagnoseCommand, UnknownsAreNamedWithTheirReasonsAndNeverZero) {

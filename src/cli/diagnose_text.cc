@@ -92,10 +92,7 @@ std::string Failure(const Context& context, const DiagnoseResult& result) {
 }  // namespace
 
 bool IsFailed(const DiagnoseResult& result) {
-  const auto& display = result.display();
-  if (display.state() == "failed") return true;
-  return !display.failure_class().empty() && display.failure_class() != "none" &&
-         display.state() != "running" && display.state() != "queued";
+  return result.failed() || result.display().state() == "failed";
 }
 
 std::string DiagnoseText(const Context& context, const intelligence::v1::DiagnoseRun& run) {

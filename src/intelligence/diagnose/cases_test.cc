@@ -113,6 +113,9 @@ void Check(const json::object& c) {
   if (const auto* prompt = expect.if_contains("prompt")) {
     EXPECT_EQ(!result.agent_prompt().empty(), prompt->get_bool());
   }
+  if (const auto* failed = expect.if_contains("failed")) {
+    EXPECT_EQ(result.failed(), failed->get_bool());
+  }
   if (const auto* cause = expect.if_contains("root_cause")) {
     EXPECT_EQ(!result.root_cause().empty(), cause->get_bool()) << result.root_cause();
   }

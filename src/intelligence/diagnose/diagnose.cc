@@ -96,7 +96,8 @@ v1::DiagnoseResult Diagnose(const CaseInputs& inputs) {
   const Verdict verdict = ChooseFirstCause(view);
   Compose(view, verdict, &result);
   FillDisplay(view, verdict, &result);
-  if (verdict.failed) result.set_agent_prompt(prompt::BuildAgentPrompt(inputs, result));
+  result.set_failed(verdict.failed);
+  if (verdict.for_agent) result.set_agent_prompt(prompt::BuildAgentPrompt(inputs, result));
   FillPipeline(view, verdict, &result);
   return result;
 }

@@ -27,7 +27,8 @@ v1::DiagnoseResult Diagnose(const CaseInputs& inputs);
 struct Verdict {
   Finding finding;
   v1::ConfidenceLabel confidence = v1::CONFIDENCE_LABEL_LOW;
-  bool failed = false;  // something failed that is worth a prompt
+  bool failed = false;     // the run failed or went wrong (DiagnoseResult.failed)
+  bool for_agent = false;  // and an agent with the sources may find out more: a prompt is made
 };
 Verdict ChooseFirstCause(const CaseView& view);
 

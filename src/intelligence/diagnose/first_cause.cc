@@ -137,9 +137,12 @@ Verdict ChooseFirstCause(const CaseView& view) {
   }
   verdict.finding = best->finding;
   verdict.confidence = Label(best->finding.strength, rivalled);
-  verdict.failed = view.ending == Ending::kFailed ||
-                   (view.ending != Ending::kQueued && view.ending != Ending::kCancelled &&
-                    view.ending != Ending::kUnknown);
+  verdict.failed =
+      view.ending != Ending::kQueued &&
+      (view.ending != Ending::kCancelled || best->finding.failure_class != "job_cancelled");
+  // What the cluster did to the run (preempted, node lost) is in none of its sources.
+  verdict.for_agent =
+      verdict.failed && view.ending != Ending::kCancelled && view.ending != Ending::kUnknown;
   return verdict;
 }
 
