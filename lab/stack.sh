@@ -39,8 +39,8 @@ end() { # name [signal]
   local pid
   if pid=$(pid_of "$1"); then
     kill "-${2:-TERM}" "$pid" 2>/dev/null || true
-    local i; for i in $(seq 200); do [ -d "/proc/$pid" ] || break; sleep 0.05; done
-    if [ -d "/proc/$pid" ]; then kill -KILL "$pid" 2>/dev/null || true; fi
+    local i; for i in $(seq 200); do kill -0 "$pid" 2>/dev/null || break; sleep 0.05; done
+    if kill -0 "$pid" 2>/dev/null; then kill -KILL "$pid" 2>/dev/null || true; fi
   fi
   rm -f "$STACK_DIR/run/$1.pid"
 }
@@ -88,6 +88,8 @@ stack_await_active() {
 }
 stack_stop() {
   [ -d "$STACK_DIR" ] || return 0
+  # Without /proc no pid can be told to be ours, and the pid files would be removed over live processes.
+  [ -e /proc/self/cmdline ] || stack_die "/proc is not mounted: cannot tell which processes are ours; nothing was ended"
   local f; for f in "$STACK_DIR"/run/*.pid; do [ -e "$f" ] && end "$(basename "$f" .pid)"; done
   "$LAB" stop >/dev/null
 }

@@ -171,7 +171,8 @@ Result<int> RunAnalyse(Context& context, const Args& args) {
 
 constexpr Positional kPositionals[] = {
     {.name = "target",
-     .doc = "SLURM batch script, source file, Kubernetes manifest or Nomad jobspec"},
+     .doc = "SLURM batch script or source file; Kubernetes manifests and Nomad jobspecs are "
+            "recognised, but not read yet"},
     {.name = "argument",
      .doc = "arguments of the script, as sbatch would pass them; those that begin with - after --",
      .required = false,
@@ -217,8 +218,8 @@ constexpr Rule kRules[] = {{Rule::kExcludes, "--yes", "--json"},
 constexpr Example kExamples[] = {
     {"expanse analyse train.slurm", "SLURM batch script"},
     {"expanse analyse train.py", "source file"},
-    {"expanse analyse job.yaml", "Kubernetes workload manifest"},
-    {"expanse analyse job.nomad", "Nomad jobspec"},
+    {"expanse analyse job.yaml", "Kubernetes workload manifest (not read yet)"},
+    {"expanse analyse job.nomad", "Nomad jobspec (not read yet)"},
     {"expanse analyse train.slurm --json"},
     {"expanse analyse train.slurm -- --epochs 10", "with the script's arguments"},
     {"expanse analyse diff <run-id> --artefact <artefact-id>", "inspect the patch"},

@@ -2,7 +2,9 @@
 #include "cli/commands.h"
 
 #include <fstream>
+#include <sstream>
 
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include "cli/fakes.h"
@@ -80,6 +82,51 @@ TEST(Commands, TheReferencePageIsUpToDate) {
   const std::string page((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   EXPECT_EQ(page, MarkdownReference())
       << "build/<preset>/bin/expanse man --format markdown > docs/reference/cli.md";
+}
+
+/// The command lines of `expanse` in a published shell file: continued lines joined, comments,
+/// pipes and redirections cut off, quotes removed.
+std::vector<std::vector<std::string>> PublishedLines(const std::string& file) {
+  std::string text = TestData("published/" + file);
+  for (size_t at = 0; (at = text.find("\\\n", at)) != std::string::npos;) text.replace(at, 2, " ");
+  std::vector<std::vector<std::string>> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) {
+    std::istringstream words(line);
+    std::vector<std::string> command;
+    bool found = false;
+    for (std::string word; words >> word && word != "#" && word != "|" && word != ">";) {
+      std::erase(word, '"');
+      if (word == "<control-plane-url>" || word == "<data-plane-url>" || word == "$control_plane" ||
+          word == "$data_plane")
+        word = "https://plane.example.org";
+      if (found)
+        command.push_back(word);
+      else if (word == "#" || word.front() == '#')
+        break;
+      found = found || word == "expanse";
+    }
+    if (found) lines.push_back(command);
+  }
+  return lines;
+}
+
+TEST(Commands, TakeEveryPublishedCommandLine) {
+  size_t checked = 0;
+  for (const char* file : {"invocations.sh", "install_slurm.sh", "install-expanse.sh"})
+    for (const auto& words : PublishedLines(file)) {
+      const std::string line =
+          std::string(file) + ": expanse " + fmt::format("{}", fmt::join(words, " "));
+      const auto match = FindCommand(words);
+      ASSERT_TRUE(match.has_value()) << line;
+      if (line.find("--api-key") != std::string::npos) continue;  // a secret; refused, see login
+      const auto& c = *match->command;
+      const auto args =
+          ParseArgs(c.flags, c.positionals, c.rules, std::span(words).subspan(match->words));
+      EXPECT_TRUE(args.ok()) << line << ": " << (args.ok() ? "" : args.error().message());
+      ++checked;
+    }
+  EXPECT_GE(checked, 25U);
 }
 
 platform::ProcessResult Shell(const std::string& script) {

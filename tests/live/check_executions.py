@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""check_executions.py IDS.json EXECUTIONS.json [--no-hooks]: every job kind of lab/jobs arrived
-complete and with the right ending. IDS maps label to SLURM job id; EXECUTIONS is the output of
-`expanse executions --json`. Prints each difference; exit 1 if any.
+"""check_executions.py MODE IDS.json EXECUTIONS.json: every job kind of lab/jobs arrived complete and
+with the right ending. IDS maps label to SLURM job id; EXECUTIONS is the output of `expanse executions
+--json`. Prints each difference; exit 1 if any. MODE is that of job_kinds.sh: in `polling` no hook and no
+sampler may have said anything; in the others each must have, and what only they see must be there.
 
 "Complete" means: what the scheduler knows of the job is there (who, where, what was asked, when,
 how it ended), the source's identity is known, and nothing is missing without a reason."""
@@ -36,8 +37,34 @@ PREFIX = {
 NEEDED = ["user", "account", "partition", "job_name", "scheduler_state", "submit_time_ms", "start_time_ms",
           "end_time_ms", "requested", "nodes", "script_hash", "work_dir"]
 
-ids = json.load(open(sys.argv[1]))
-executions = json.load(open(sys.argv[2])).get("executions", [])
+NODE_SOURCES = {"prolog", "epilog", "task_prolog", "task_epilog", "cgroup"}
+# Kinds that end by themselves, so that TaskEpilog read the last step's peak: nothing bounds it.
+EXACT_PEAK = {"success", "train", "multistep", "exit3", "missing-module"}
+
+
+def check_collectors(e, kind, mode):
+    """What only hooks and samplers see; yields the differences."""
+    seen = set(e.get("seen_by", []))
+    if mode == "polling":
+        if seen & NODE_SOURCES:
+            yield f"seen by {sorted(seen & NODE_SOURCES)} although nothing was wired"
+        return
+    if NODE_SOURCES - seen:
+        yield f"not seen by {sorted(NODE_SOURCES - seen)}"
+    peak = e.get("memory_peak_enforced", {})
+    if int(peak.get("value", 0)) < 1 << 20:
+        yield f"memory_peak_enforced is {peak}"
+    if kind in EXACT_PEAK and peak.get("bound") != "BOUND_EXACT":
+        yield f"memory_peak_enforced is no exact value: {peak}"
+    if not e.get("cpu_seconds", {}).get("value"):
+        yield f"cpu_seconds is {e.get('cpu_seconds')}"
+    if kind.startswith("oom") and int(e.get("oom_kills", 0)) < 1:
+        yield "no out-of-memory kill was counted"
+
+
+mode = sys.argv[1]
+ids = json.load(open(sys.argv[2]))
+executions = json.load(open(sys.argv[3])).get("executions", [])
 by_native = {}
 for e in executions:
     by_native.setdefault(e.get("native_id"), []).append(e)
@@ -57,6 +84,7 @@ for label, native in ids.items():
             expected = PREFIX.get(field, "") + value if isinstance(value, str) else value
             if e.get(field) != expected:
                 errors.append(f"{label} {native}{suffix}: {field} is {e.get(field)!r}, expected {expected!r}")
+        errors.extend(f"{label} {native}{suffix}: {d}" for d in check_collectors(e, kind, mode))
         for field in NEEDED:
             if not e.get(field):
                 errors.append(f"{label} {native}{suffix}: {field} is missing ({e.get('unknown', {}).get(field, 'no reason')})")

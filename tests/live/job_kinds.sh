@@ -56,15 +56,30 @@ for ((batch = 1; batch <= batches; batch++)); do
   for _ in $(seq 60); do
     expanse executions --limit 2000 --json >"$STACK_DIR/executions.json"
     echo "$ids" >"$STACK_DIR/ids.json"
-    if python3 tests/live/check_executions.py "$STACK_DIR/ids.json" "$STACK_DIR/executions.json" >"$STACK_DIR/differences.txt" 2>&1; then ok=1; break; fi
+    if python3 tests/live/check_executions.py "$mode" "$STACK_DIR/ids.json" "$STACK_DIR/executions.json" >"$STACK_DIR/differences.txt" 2>&1; then ok=1; break; fi
     sleep 1
   done
   if [ -n "$ok" ]; then echo "batch $batch ($mode, $at_once at once): complete"; else
     failed=$((failed + 1)); echo "batch $batch ($mode, $at_once at once):"; cat "$STACK_DIR/differences.txt"
   fi
 done
-if [ -s "$STACK_DIR/control.received" ]; then
-  python3 tests/live/check_boundary.py "$STACK_DIR/control.received" || failed=$((failed + 1))
+
+# The rest of the main job, so that what the control plane receives is that of a whole day's use.
+of_kind() { jq -r --arg k "$1:" 'to_entries | map(select(.key | startswith($k)))[0].value // empty' <<<"$ids"; }
+note() { failed=$((failed + 1)); echo "$*"; }
+if [ -n "$(of_kind train)" ]; then
+  execution=$(execution_of "$(of_kind train)" | jq -r .execution_id)
+  if [ "$mode" != polling ]; then
+    rows=$(expanse metrics "$execution" memory --csv | wc -l)
+    [ "$rows" -gt 2 ] || note "metrics of train: $rows lines of CSV, so no series of memory"
+  fi
+  expanse analyse "$LAB_DIR/work/alice/train.slurm" --json </dev/null >"$STACK_DIR/analyse.json" || note "analyse failed"
 fi
-echo "$((batches - failed)) passed, $failed failed"
+if [ -n "$(of_kind oom-batch)" ]; then
+  expanse diagnose "$(of_kind oom-batch)" --source-type slurm --json >"$STACK_DIR/diagnose.json" || note "diagnose failed"
+  class=$(jq -r .result.display.failure_class "$STACK_DIR/diagnose.json")
+  [ "$class" = host_out_of_memory ] || note "diagnose of oom-batch: $class"
+fi
+python3 tests/live/check_boundary.py "$STACK_DIR/control.received" || note "the boundary check failed"
+echo "$batches batches ($mode): $failed failed checks"
 [ "$failed" = 0 ]
