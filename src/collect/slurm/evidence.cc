@@ -59,7 +59,8 @@ void KeepBounds(data::v1::SourceBundle* bundle) {
   }
 }
 
-/// Takes secrets out of the contents; a file that the job's user may not read is left out.
+/// Takes secrets out of contents and arguments; a file that the job's user may not read is left
+/// out.
 void CleanFiles(const UserAccess* user, const platform::Fs& fs, const std::string& work_dir,
                 data::v1::SourceBundle* bundle) {
   int64_t replaced = 0;
@@ -81,11 +82,16 @@ void CleanFiles(const UserAccess* user, const platform::Fs& fs, const std::strin
     replaced += filtered.replaced;
     file.set_content(std::move(filtered.text));
   }
+  std::vector<std::string> arguments(bundle->arguments().begin(), bundle->arguments().end());
+  if (const int64_t of_arguments = FilterArguments(&arguments); of_arguments > 0) {
+    replaced += of_arguments;
+    bundle->clear_arguments();
+    for (auto& argument : arguments) bundle->add_arguments(std::move(argument));
+  }
   if (replaced > 0)
     (*bundle->mutable_unknown())["secrets"] =
         std::to_string(replaced) +
-        " secrets were taken out of the contents; hashes are of the "
-        "unchanged bytes";
+        " secrets were taken out of contents and arguments; hashes are of the unchanged bytes";
 }
 
 }  // namespace

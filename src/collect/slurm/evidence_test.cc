@@ -58,6 +58,16 @@ INSTANTIATE_TEST_SUITE_P(
         {"PrivateKey",
          "a\n-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\nBBBB\n-----END OPENSSH PRIVATE KEY-----\nb",
          "a\n" MARK "\nb"},
+        {"EscapedJson", R"(body: "{\"user\": \"a\", \"password\": \"hunter2\", \"n\": \"x\"}")",
+         R"(body: "{\"user\": \"a\", \"password\": \")" MARK R"(\", \"n\": \"x\"}")"},
+        {"JsonWithAnEscapedQuote", R"({"password": "ab\"cd", "n": 1})",
+         R"({"password": ")" MARK R"(", "n": 1})"},
+        {"OptionAndLiteral", "python train.py --hf-token hf_abc123 --epochs 3",
+         "python train.py --hf-token " MARK " --epochs 3"},
+        {"OptionAndQuotedLiteral", "curl --password 'correct horse' x",
+         "curl --password '" MARK "' x"},
+        {"OptionOnTheNextLine", "login \\\n  --api-key \\\n  s3cr3t\n",
+         "login \\\n  --api-key \\\n  " MARK "\n"},
         {"CutPrivateKey", "-----BEGIN RSA PRIVATE KEY-----\nAAAA", MARK},
     }),
     [](const auto& i) { return std::string(i.param.name); });
@@ -76,9 +86,67 @@ TEST(SecretsFilter, LeavesCodeAndOrdinaryTextAlone) {
            "if token == other:",
            "git clone ssh://git@example.org/x",
            "a sk-learn model, asset AKIA",
+           "--max-token 512 --pad_token eos --password $PASSWORD --token ${TOKEN}",
+           "parser.add_argument('--token', help='x1')",
+           "cmd = '--token ' + token1",
+           "the option --password is required, --token-file x1",
            "\xff\xfe\x00 binary",
        })
     EXPECT_EQ(FilterSecrets(text).text, text) << text;
+}
+
+struct LineCase {
+  const char* line;
+  const char* want;
+};
+
+TEST(CommandLineFilter, TakesWhatWordsTellInTheirOrder) {
+  for (const LineCase& c : std::vector<LineCase>{
+           {"sbatch --export=ALL,WANDB=x1,B=,C job.sh",
+            "sbatch --export=ALL,WANDB=" MARK ",B=,C job.sh"},
+           {"sbatch --export A=1,B=2 job.sh", "sbatch --export A=" MARK ",B=" MARK " job.sh"},
+           {"sbatch job.sh --password x y", "sbatch job.sh --password " MARK " y"},
+           {"sbatch job.sh --token hf_abc", "sbatch job.sh --token " MARK},
+           {"sbatch job.sh --db-password=x y", "sbatch job.sh --db-password=" MARK " y"},
+           {"sbatch --wrap=PGPASSWORD=x psql", "sbatch --wrap=PGPASSWORD=" MARK " psql"},
+           {"sbatch --wrap export API_KEY=\"a b\" ; run",
+            "sbatch --wrap export API_KEY=\"" MARK " " MARK " ; run"},
+           {"x.sh -u alice:pw -n 1", "x.sh -u alice:" MARK " -n 1"},
+           {"x.sh sshpass -p pw ssh h", "x.sh sshpass -p " MARK " ssh h"},
+           {"x.sh -H Authorization: Bearer abcdef0123456789abcdef",
+            "x.sh -H Authorization: Bearer " MARK},
+           {"x.sh postgres://a:b@h/d", "x.sh postgres://a:" MARK "@h/d"},
+       }) {
+    EXPECT_EQ(FilterCommandLine(c.line).text, c.want) << c.line;
+    EXPECT_GT(FilterCommandLine(c.line).replaced, 0) << c.line;
+  }
+}
+
+TEST(CommandLineFilter, LeavesParametersAlone) {
+  for (const char* line : {
+           "sbatch --export=ALL,PATH --mem=4G  job.sh --max-token 512 --pad-token eos",
+           "sbatch job.sh --tokenizer gpt2 --seed 1 --lr=1e-4",
+           "x.sh -u 1000:100 --password $PW --token=$T --user tcp://h:1",
+           "python -u train.py",
+           "",
+       })
+    EXPECT_EQ(FilterCommandLine(line).text, line);
+}
+
+TEST(CommandLineFilter, WordsStayWords) {
+  std::vector<std::string> words = {"a", "--password", "x", "--url", "ftp://u:p@h", "b"};
+  EXPECT_EQ(FilterArguments(&words), 2);
+  EXPECT_THAT(words, ElementsAre("a", "--password", MARK, "--url", "ftp://u:" MARK "@h", "b"));
+}
+
+TEST(CommandLineFilter, FactsHoldNoSecretOfASubmitLine) {
+  JobRecord job;
+  job.job_id = 5;
+  job.submit_line = "sbatch --export=ALL,KEY=abc job.sh --token hf_xyz1";
+  job.command = "/home/a/job.sh --token hf_xyz1";
+  const auto facts = BuildFacts(job, {5, 1, 0}, {}).execution();
+  EXPECT_EQ(facts.submit_line(), "sbatch --export=ALL,KEY=" MARK " job.sh --token " MARK);
+  EXPECT_EQ(facts.command(), "/home/a/job.sh --token " MARK);
 }
 
 TEST(LogPath, ExpandsWhatSbatchExpands) {
@@ -214,6 +282,19 @@ TEST_F(EvidenceFiles, ABundleHoldsTheScriptAndItsSourcesWithoutTheirSecrets) {
     found = found || file.path() == "train.py";
   }
   EXPECT_TRUE(found);
+  EXPECT_THAT(bundle.unknown().at("secrets"), HasSubstr("1 secrets"));
+}
+
+TEST_F(EvidenceFiles, SecretsOfArgumentsAreHashedButNotKept) {
+  platform::ProcessResult script;
+  script.out = "#!/bin/bash\ntrue\n";
+  runner_.Add({"scontrol", "write", "batch_script", "5", "-"}, script);
+  run_.command = dir_.path() + "/job.sh --password x1";
+  const auto bundle = reader_.Bundle(run_);
+  run_.command = dir_.path() + "/job.sh --password x2";
+  const auto other = reader_.Bundle(run_);
+  EXPECT_THAT(bundle.arguments(), ElementsAre("--password", MARK));
+  EXPECT_NE(bundle.bundle_id(), other.bundle_id());
   EXPECT_THAT(bundle.unknown().at("secrets"), HasSubstr("1 secrets"));
 }
 

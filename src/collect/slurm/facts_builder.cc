@@ -2,6 +2,7 @@
 #include "collect/slurm/facts_builder.h"
 
 #include "base/strings.h"
+#include "collect/slurm/secrets_filter.h"
 #include "collect/slurm/state_map.h"
 
 namespace expanse::collect::slurm {
@@ -22,6 +23,16 @@ std::string Bounded(const std::string& text) {
 
 void SetText(const std::optional<std::string>& text, std::string* field) {
   if (text) *field = Bounded(*text);
+}
+
+/// Without its secrets; these go first, so that no cut leaves half of one.
+void SetCommandLine(const std::optional<std::string>& line, const char* name, std::string* field,
+                    google::protobuf::Map<std::string, std::string>* unknown) {
+  if (!line) return;
+  const std::string clean = FilterCommandLine(*line).text;
+  *field = Bounded(clean);
+  if (clean.size() > kMostTextBytes)
+    (*unknown)[name] = "longer than what is kept; the end is cut off";
 }
 
 std::string MemoryForm(const JobRecord& job, const RunContext& context) {
@@ -380,17 +391,13 @@ data::v1::ExecutionFacts BuildFacts(const JobRecord& original, const RunIdentity
   } else {
     unknown["nodes"] = "the node list could not be read: " + ToUtf8(job.node_list.substr(0, 200));
   }
-  SetText(job.submit_line, out->mutable_submit_line());
-  SetText(job.command, out->mutable_command());
+  SetCommandLine(job.submit_line, "submit_line", out->mutable_submit_line(), &unknown);
+  SetCommandLine(job.command, "command", out->mutable_command(), &unknown);
   SetText(job.work_dir, out->mutable_work_dir());
   if (job.paths_expanded) {
     SetText(job.stdout_path, out->mutable_stdout_path());
     SetText(job.stderr_path, out->mutable_stderr_path());
   }
-  if (job.submit_line && job.submit_line->size() > kMostTextBytes)
-    unknown["submit_line"] = "longer than what is kept; the end is cut off";
-  if (job.command && job.command->size() > kMostTextBytes)
-    unknown["command"] = "longer than what is kept; the end is cut off";
   FillGroup(job, out->mutable_group());
   if (job.tool == Tool::kSacct)
     FillUsage(job, ended, out);

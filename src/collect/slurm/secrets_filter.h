@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace expanse::collect::slurm {
 
@@ -23,8 +24,20 @@ inline constexpr std::string_view kSecretMark = "[secret removed]";
 ///  - tokens known by their form: ours (exp_*), AWS, GitHub, GitLab, Slack, OpenAI, Hugging Face,
 ///    Google, Stripe, npm, JSON web tokens
 ///  - "Bearer ...", "Basic ..." of an Authorization header
-///  - literals assigned to names that end in password, secret, token, api_key and the like
+///  - literals assigned to names that end in password, secret, token, api_key and the like, also
+///    inside an escaped string (\"password\": \"x\"), and those after an option of such a name
+///    (--password x)
 ///  - the password of a URL
 FilteredText FilterSecrets(std::string_view text);
+
+/// A command line as the scheduler keeps it, words joined by blanks. Beside what FilterSecrets
+/// takes: every value of --export (what users hand over there are keys more often than not; the
+/// names stay), short values of options and variables that are named after a secret, the password
+/// of -u user:password and of sshpass -p. Errs towards removing too much.
+FilteredText FilterCommandLine(std::string_view line);
+
+/// The same for the words of such a line, none of which holds a blank. Returns the number of
+/// secrets.
+int64_t FilterArguments(std::vector<std::string>* arguments);
 
 }  // namespace expanse::collect::slurm
