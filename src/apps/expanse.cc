@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line: hands the machine to cli::Run.
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -56,10 +58,12 @@ int main(int argc, char** argv) {
   // Made at the first call: `expanse version` pays for no network library.
   std::unique_ptr<platform::HttpClient> http;
   const auto http_client = [&http]() -> platform::HttpClient& {
-    if (!http) http = platform::NewCurlHttpClient();
+    const char* ca_file = std::getenv("EXPANSE_CA_FILE");
+    if (!http) http = platform::NewCurlHttpClient({ca_file == nullptr ? "" : ca_file, ""});
     return *http;
   };
   platform::SystemProcessRunner processes;
+  std::set<std::string> warned;  // URLs
   expanse::cli::Context context{
       .terminal = *terminal,
       .fs = fs,
@@ -68,8 +72,10 @@ int main(int argc, char** argv) {
       .working_directory = WorkingDirectory(),
       .user_name = UserName(),
       .program_directory = ProgramDirectory(),
-      .open_channel =
-          [&http_client](const std::string& url) -> std::unique_ptr<expanse::rpc::Channel> {
+      .open_channel = [&](const std::string& url) -> std::unique_ptr<expanse::rpc::Channel> {
+        if (platform::IsInTheClear(url) && warned.insert(url).second)
+          terminal->Err("warning: " + platform::WithoutUserInfo(url) +
+                        " is not encrypted: credentials travel in the clear\n");
         return std::make_unique<expanse::rpc::HttpChannel>(http_client(), url);
       },
       .sleep = [](expanse::Millis time) { std::this_thread::sleep_for(time); },

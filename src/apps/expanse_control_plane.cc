@@ -3,11 +3,10 @@
 #include <cstdio>
 
 #include "apps/backup_commands.h"
-#include "apps/plane_server.h"
+#include "apps/plane_program.h"
 #include "apps/settings.h"
 #include "control_plane/control_plane.h"
 #include "platform/fs/fs.h"
-#include "platform/service/service.h"
 
 namespace expanse::apps {
 namespace {
@@ -43,6 +42,7 @@ constexpr Setting kServe[] = {
     {"install-token-lifetime", "", SettingKind::kDuration, "1h", "of single-use install tokens"},
     {"log-received", "", SettingKind::kString, "",
      "append every request as received to this file (holds credentials; for audits)"},
+    kStopTimeout,
     kLogLevel,
     kLogFormat,
 };
@@ -105,27 +105,20 @@ Status ReadPolicy(const platform::Config& config, control_plane::Options* option
 }
 
 Status Serve(const platform::Config& config) {
-  platform::StopSignal stop;
-  EXPANSE_CHECK_OK(ConfigureLog(config));
-  EXPANSE_TRY(PlaneServerOptions server_options, ServerOptionsFrom(config, "control-plane"));
-  server_options.record_received_file = config.GetString("log-received");
   control_plane::Options options = OptionsFrom(config);
   EXPANSE_CHECK_OK(ReadPolicy(config, &options));
-
-  platform::SystemClock clock;
-  platform::SystemRandom random;
-  std::unique_ptr<control_plane::ControlPlane> plane;
-  EXPANSE_TRY(const auto server, PlaneServer::Start(std::move(server_options)));
   options.endpoints = {config.GetString("control-plane-url"), config.GetString("data-plane-url"),
                        config.GetString("intelligence-url"), config.GetString("console-url")};
-  if (options.endpoints.control_plane_url.empty())
-    options.endpoints.control_plane_url = server->url();
-  EXPANSE_TRY(plane, control_plane::ControlPlane::Open(std::move(options), clock, random));
-  auto router = std::make_unique<rpc::Router>(plane->authenticator());
-  plane->Register(*router);
-  server->Serve(std::move(router));
-  ServeUntilStopped(stop, "control-plane", *server);
-  return {};
+  return ServePlane(
+      config, "control-plane",
+      [&](PlaneServer& server, platform::Clock& clock, platform::Random& random) {
+        if (options.endpoints.control_plane_url.empty())
+          options.endpoints.control_plane_url = server.url();
+        return AsServed(control_plane::ControlPlane::Open(options, clock, random));
+      },
+      [&](PlaneServerOptions* server) {
+        server->record_received_file = config.GetString("log-received");
+      });
 }
 
 Status Required(const platform::Config& config, std::initializer_list<const char*> keys) {

@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <unistd.h>
 
+#include "apps/daemon_monitor.h"
 #include "apps/settings.h"
 #include "base/log.h"
 #include "base/strings.h"
@@ -29,6 +30,11 @@ namespace daemon = collect::daemon;
 using platform::Setting;
 using platform::SettingKind;
 
+constexpr int kUnhealthy = 1;
+constexpr int kDegraded = 3;
+/// --config is the JSON file of the credential here.
+constexpr std::string_view kFileFlag = "settings";
+
 constexpr char kUsage[] =
     "expanse-daemon captures what a compute runs.\n\n"
     "  expanse-daemon run --role controller --config FILE\n"
@@ -36,7 +42,9 @@ constexpr char kUsage[] =
     "  expanse-daemon run --role sampler --shared-prefix DIR [--node NAME]\n"
     "      on a worker: samples cgroups, takes the hooks' events; no credential, no network\n"
     "  expanse-daemon healthcheck [--max-age 20m] [--json] --config FILE\n"
-    "      exit status 0 while the daemon's loop turns; names every degraded source\n"
+    "      names every degraded source and why; exit status 0: the daemon's loop turns, 1: it "
+    "does\n"
+    "      not, 2: usage, 3: it turns, a source is degraded and --strict was given\n"
     "  expanse-daemon version\n\n"
     "`expanse-daemon run --help` and `expanse-daemon healthcheck --help` list every setting.\n";
 
@@ -55,6 +63,15 @@ constexpr Setting kRun[] = {
      "time between looks at SLURM while nothing changes (controller)"},
     {"fastest-poll", "EXPANSE_FASTEST_POLL", SettingKind::kDuration, "2s",
      "the same while jobs are new or just ended"},
+    {"metrics-listen", "EXPANSE_METRICS_LISTEN", SettingKind::kString, "",
+     "ADDRESS:PORT for /metrics, /healthz and /readyz (default: none is opened; metrics.prom "
+     "beside "
+     "the marker files holds the same)"},
+    {"tls-certificate", "EXPANSE_METRICS_TLS_CERTIFICATE", SettingKind::kString, "",
+     "PEM file for metrics-listen; without it plain HTTP"},
+    {"tls-key", "EXPANSE_METRICS_TLS_KEY", SettingKind::kString, "", "PEM file"},
+    kCaFile,
+    kStopTimeout,
     kLogLevel,
     kLogFormat,
 };
@@ -68,6 +85,7 @@ constexpr Setting kHealthcheck[] = {
     {"max-accepted-age", "", SettingKind::kDuration, "0s",
      "oldest acceptable heartbeat that the data plane took; 0s: not judged"},
     {"json", "", SettingKind::kBool, "false", "one JSON object"},
+    {"strict", "", SettingKind::kBool, "false", "exit status 3 when a source is degraded"},
 };
 
 /// --config is the JSON file of the credential, not a file of settings: "--config X" and
@@ -101,6 +119,21 @@ std::string HostName() {
   return full.substr(0, full.find('.'));
 }
 
+/// Serves until SIGTERM; then the monitor ends before what it reads.
+Status RunUntilStopped(const platform::Config& settings, platform::StopSignal& stop,
+                       DaemonMonitor& monitor, const std::function<void()>& end) {
+  platform::NotifySystemd("READY=1");
+  const int signal = stop.Wait([&] { monitor.ReloadTls(); }, kCertificateWatch,
+                               [&] { monitor.ReloadChangedTls(); });
+  platform::NotifySystemd("STOPPING=1");
+  log::Info("daemon.stopping", {{"signal", signal}});
+  const platform::StopDeadline limit = LimitStop(settings);
+  monitor.Stop();
+  end();
+  log::Info("daemon.stopped");
+  return {};
+}
+
 Status RunController(const platform::Config& settings) {
   const platform::Fs fs;
   EXPANSE_TRY(const std::string path, ConfigPath(settings));
@@ -115,18 +148,22 @@ Status RunController(const platform::Config& settings) {
   const platform::SystemClock clock;
   platform::SystemProcessRunner runner;
   platform::SystemRandom random;
-  const auto http = platform::NewCurlHttpClient();
+  platform::HttpClientOptions client;
+  client.ca_file = settings.GetString("ca-file");
+  const auto http = platform::NewCurlHttpClient(client);
+  WarnOfPlainUrl("daemon", options.config.data_plane_url);
   rpc::HttpChannel channel(*http, options.config.data_plane_url);
   log::Info("daemon.starting", {{"role", "controller"},
                                 {"version", options.version},
                                 {"compute", options.config.compute_id},
                                 {"data_plane", options.config.data_plane_url}});
-  EXPANSE_TRY(const auto running, daemon::ControllerDaemon::Start(
-                                      std::move(options), {clock, fs, runner, random, channel}));
-  platform::NotifySystemd("READY=1");
-  log::Info("daemon.stopping", {{"signal", stop.Wait()}});
-  platform::NotifySystemd("STOPPING=1");
-  return {};
+  const std::string state_dir = options.config.state_dir;
+  EXPANSE_TRY(auto running, daemon::ControllerDaemon::Start(std::move(options),
+                                                            {clock, fs, runner, random, channel}));
+  DaemonMonitor monitor(state_dir, fs, clock);
+  running->AddMetrics(monitor.metrics());
+  EXPANSE_CHECK_OK(monitor.Start(settings));
+  return RunUntilStopped(settings, stop, monitor, [&] { running.reset(); });
 }
 
 Status RunSampler(const platform::Config& settings) {
@@ -148,12 +185,12 @@ Status RunSampler(const platform::Config& settings) {
   platform::SystemRandom random;
   log::Info("daemon.starting",
             {{"role", "sampler"}, {"version", EXPANSE_DAEMON_VERSION}, {"node", options.node}});
-  EXPANSE_TRY(const auto running,
-              daemon::SamplerDaemon::Start(std::move(options), clock, fs, random));
-  platform::NotifySystemd("READY=1");
-  log::Info("daemon.stopping", {{"signal", stop.Wait()}});
-  platform::NotifySystemd("STOPPING=1");
-  return {};
+  const std::string state_dir = platform::JoinPath(options.hook_spool, options.node);
+  EXPANSE_TRY(auto running, daemon::SamplerDaemon::Start(std::move(options), clock, fs, random));
+  DaemonMonitor monitor(state_dir, fs, clock);
+  running->AddMetrics(monitor.metrics());
+  EXPANSE_CHECK_OK(monitor.Start(settings));
+  return RunUntilStopped(settings, stop, monitor, [&] { running.reset(); });
 }
 
 Status Run(const platform::Config& settings) {
@@ -164,7 +201,7 @@ Status Run(const platform::Config& settings) {
   return Error(Code::kInvalidArgument, "--role is controller or sampler, not '" + role + "'");
 }
 
-Status CheckHealth(const platform::Config& settings, bool* healthy) {
+Status CheckHealth(const platform::Config& settings, int* exit_status) {
   const platform::Fs fs;
   const platform::SystemClock clock;
   daemon::HealthcheckOptions options;
@@ -182,38 +219,30 @@ Status CheckHealth(const platform::Config& settings, bool* healthy) {
   options.json = settings.GetBool("json");
   const auto report = daemon::Healthcheck(options, fs, clock);
   std::fwrite(report.text.data(), 1, report.text.size(), stdout);
-  *healthy = report.healthy;
+  if (!report.healthy)
+    *exit_status = kUnhealthy;
+  else if (settings.GetBool("strict") && report.degraded > 0)
+    *exit_status = kDegraded;
   return {};
-}
-
-/// RunWithConfig, but for --help: a daemon has no file of settings, --config is its credential.
-int RunCommand(const char* program, const char* summary, std::span<const Setting> table,
-               const std::vector<std::string>& words,
-               const std::function<Status(const platform::Config&)>& body) {
-  const auto config = platform::Config::Load(table, words, platform::ProcessEnvironment());
-  if (!config.ok() || !config->help()) return RunWithConfig(program, summary, table, words, body);
-  std::string help = platform::Config::Help(program, summary, table);
-  if (const size_t at = help.find("  --config FILE"); at != std::string::npos) {
-    const size_t end = help.find('\n', at);
-    help.replace(at, end - at,
-                 "  --config FILE              config.json of the compute; the same as "
-                 "--daemon-config");
-  }
-  std::fputs(help.c_str(), stdout);
-  return 0;
 }
 
 int Main(std::vector<std::string> words) {
   const std::string command = words.empty() ? "" : words[0];
   if (!words.empty()) words = RenameConfig({words.begin() + 1, words.end()});
   if (command == "run")
-    return RunCommand("expanse-daemon run", "Captures what a compute runs.", kRun, words, Run);
+    return RunWithConfig("expanse-daemon run",
+                         "Captures what a compute runs. --config FILE is config.json of the "
+                         "compute, the same as --daemon-config.",
+                         kRun, words, Run, kFileFlag);
   if (command == "healthcheck") {
-    bool healthy = true;
-    const int status =
-        RunCommand("expanse-daemon healthcheck", "Says whether the daemon lives.", kHealthcheck,
-                   words, [&](const platform::Config& c) { return CheckHealth(c, &healthy); });
-    return status != 0 || healthy ? status : 1;
+    int found = 0;
+    const int status = RunWithConfig(
+        "expanse-daemon healthcheck",
+        "Names every degraded source and why. Exit status 0: the daemon's loop turns; 1: it does "
+        "not; 2: usage; 3: it turns, but a source is degraded and --strict was given.",
+        kHealthcheck, words, [&](const platform::Config& c) { return CheckHealth(c, &found); },
+        kFileFlag);
+    return status != 0 ? status : found;
   }
   if (command == "version" || command == "--version") {
     std::printf("expanse-daemon %s\n", EXPANSE_DAEMON_VERSION);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // expanse-data-plane: executions, series, bundles and logs, where the customer runs it.
 #include "apps/backup_commands.h"
-#include "apps/plane_server.h"
+#include "apps/plane_program.h"
 #include "apps/settings.h"
 #include "data_plane/data_plane.h"
-#include "platform/service/service.h"
 
 namespace expanse::apps {
 namespace {
@@ -31,14 +30,13 @@ constexpr Setting kSettings[] = {
     {"tls-certificate", "EXPANSE_DATA_TLS_CERTIFICATE", SettingKind::kString, "",
      "PEM file; without it plain HTTP"},
     {"tls-key", "EXPANSE_DATA_TLS_KEY", SettingKind::kString, "", "PEM file"},
+    kCaFile,
+    kStopTimeout,
     kLogLevel,
     kLogFormat,
 };
 
 Status Serve(const platform::Config& config) {
-  platform::StopSignal stop;
-  EXPANSE_CHECK_OK(ConfigureLog(config));
-  EXPANSE_TRY(PlaneServerOptions server_options, ServerOptionsFrom(config, "data-plane"));
   data_plane::DataPlane::Options options;
   options.data_dir = config.GetString("data-dir");
   options.control_plane_url = config.GetString("control-plane-url");
@@ -46,18 +44,15 @@ Status Serve(const platform::Config& config) {
   options.endpoints.control_plane_url = options.control_plane_url;
   options.endpoints.data_plane_url = config.GetString("data-plane-url");
   options.series_retention = Millis(config.GetMillis("series-retention"));
-
-  platform::SystemClock clock;
-  platform::SystemRandom random;
-  std::unique_ptr<data_plane::DataPlane> plane;
-  EXPANSE_TRY(const auto server, PlaneServer::Start(std::move(server_options)));
-  if (options.endpoints.data_plane_url.empty()) options.endpoints.data_plane_url = server->url();
-  EXPANSE_TRY(plane, data_plane::DataPlane::Open(std::move(options), clock, random));
-  auto router = std::make_unique<rpc::Router>(plane->authenticator());
-  plane->Register(*router);
-  server->Serve(std::move(router));
-  ServeUntilStopped(stop, "data-plane", *server);
-  return {};
+  options.http = ClientOptionsFrom(config);
+  return ServePlane(config, "data-plane",
+                    [&](PlaneServer& server, platform::Clock& clock, platform::Random& random) {
+                      WarnOfPlainUrl("data-plane", options.control_plane_url);
+                      if (options.endpoints.data_plane_url.empty())
+                        options.endpoints.data_plane_url = server.url();
+                      options.metrics = &server.metrics();
+                      return AsServed(data_plane::DataPlane::Open(options, clock, random));
+                    });
 }
 
 int Main(const std::vector<std::string>& words) {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // expanse-intelligence: analyse and diagnose.
 #include "apps/backup_commands.h"
-#include "apps/plane_server.h"
+#include "apps/plane_program.h"
 #include "apps/settings.h"
 #include "intelligence/intelligence.h"
-#include "platform/service/service.h"
 
 namespace expanse::apps {
 namespace {
@@ -27,29 +26,24 @@ constexpr Setting kSettings[] = {
     {"tls-certificate", "EXPANSE_INTELLIGENCE_TLS_CERTIFICATE", SettingKind::kString, "",
      "PEM file; without it plain HTTP"},
     {"tls-key", "EXPANSE_INTELLIGENCE_TLS_KEY", SettingKind::kString, "", "PEM file"},
+    kCaFile,
+    kStopTimeout,
     kLogLevel,
     kLogFormat,
 };
 
 Status Serve(const platform::Config& config) {
-  platform::StopSignal stop;
-  EXPANSE_CHECK_OK(ConfigureLog(config));
-  EXPANSE_TRY(PlaneServerOptions server_options, ServerOptionsFrom(config, "intelligence"));
   intelligence::Options options;
   options.data_dir = config.GetString("data-dir");
   options.data_plane_url = config.GetString("data-plane-url");
   options.control_plane_url = config.GetString("control-plane-url");
-
-  platform::SystemClock clock;
-  platform::SystemRandom random;
-  std::unique_ptr<intelligence::Intelligence> plane;
-  EXPANSE_TRY(const auto server, PlaneServer::Start(std::move(server_options)));
-  EXPANSE_TRY(plane, intelligence::Intelligence::Open(std::move(options), clock, random));
-  auto router = std::make_unique<rpc::Router>(plane->authenticator());
-  plane->Register(*router);
-  server->Serve(std::move(router));
-  ServeUntilStopped(stop, "intelligence", *server);
-  return {};
+  options.http = ClientOptionsFrom(config);
+  return ServePlane(config, "intelligence",
+                    [&](PlaneServer&, platform::Clock& clock, platform::Random& random) {
+                      WarnOfPlainUrl("intelligence", options.data_plane_url);
+                      WarnOfPlainUrl("intelligence", options.control_plane_url);
+                      return AsServed(intelligence::Intelligence::Open(options, clock, random));
+                    });
 }
 
 int Main(const std::vector<std::string>& words) {

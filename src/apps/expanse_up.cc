@@ -37,6 +37,10 @@ constexpr Setting kSettings[] = {
      "written when every plane answers, removed at the end"},
     {"log-received-control", "", SettingKind::kString, "",
      "append what the control plane receives to this file (holds credentials; for audits)"},
+    {"tls-certificate", "EXPANSE_UP_TLS_CERTIFICATE", SettingKind::kString, "",
+     "PEM file for every port; it names the public host (default: plain HTTP)"},
+    {"tls-key", "EXPANSE_UP_TLS_KEY", SettingKind::kString, "", "PEM file"},
+    kStopTimeout,
     kLogLevel,
     kLogFormat,
 };
@@ -59,6 +63,11 @@ Result<UpOptions> OptionsFrom(const platform::Config& config) {
   options.owner_email = config.GetString("owner-email");
   options.record_received_by_control = config.GetString("log-received-control");
   options.ready_file = config.GetString("ready-file");
+  options.tls_certificate_file = config.GetString("tls-certificate");
+  options.tls_key_file = config.GetString("tls-key");
+  options.stop_timeout = Millis(config.GetMillis("stop-timeout"));
+  EXPANSE_CHECK_OK(CheckTlsPair(options.tls_certificate_file, options.tls_key_file));
+  if (options.tls_certificate_file.empty()) WarnOfPlainListener("up", options.address);
   return options;
 }
 
@@ -83,16 +92,16 @@ Status Run(const platform::Config& config) {
   EXPANSE_TRY(const UpOptions options, OptionsFrom(config));
   const platform::Fs fs;
   const std::string& ready_file = options.ready_file;
-  EXPANSE_TRY(const auto stack, UpStack::Start(options));
+  EXPANSE_TRY(auto stack, UpStack::Start(options));
   EXPANSE_CHECK_OK(stack->CheckHealth());
   Tell(*stack, options);
   if (!ready_file.empty())
     EXPANSE_CHECK_OK(fs.WriteAtomic(ready_file, stack->urls().control_plane + "\n", 0644));
-  platform::NotifySystemd("READY=1");
-  const int signal = stop.Wait();
-  platform::NotifySystemd("STOPPING=1");
-  log::Info("up.stopping", {{"signal", signal}});
+  ServeUntilStopped(stop, "up", stack->servers());
   if (!ready_file.empty()) (void)fs.Remove(ready_file);
+  const platform::StopDeadline limit = LimitStop(config);
+  stack.reset();
+  log::Info("server.stopped", {{"program", "up"}});
   return {};
 }
 

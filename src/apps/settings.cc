@@ -6,11 +6,13 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "platform/fs/fs.h"
+#include "platform/net/http_client.h"
 
 namespace expanse::apps {
 namespace {
 
 constexpr size_t kMaxKeyFileBytes = 4096;
+constexpr Millis kStoreStop{20'000};
 constexpr int kExitFailed = 1;
 constexpr int kExitUsage = 2;
 
@@ -66,13 +68,31 @@ Result<PlaneServerOptions> ServerOptionsFrom(const platform::Config& config,
   options.port = listen.port;
   options.tls_certificate_file = config.GetString("tls-certificate");
   options.tls_key_file = config.GetString("tls-key");
-  if (options.tls_certificate_file.empty() != options.tls_key_file.empty())
-    return Error(Code::kInvalidArgument, "tls-certificate and tls-key go together");
-  if (options.tls_certificate_file.empty() && !IsLoopback(listen.host))
-    log::Warning("server.no_tls", {{"plane", plane},
-                                   {"listen", config.GetString("listen")},
-                                   {"so", "credentials travel in the clear"}});
+  options.data_dir = config.GetString("data-dir");
+  options.stop_timeout = Millis(config.GetMillis("stop-timeout"));
+  EXPANSE_CHECK_OK(CheckTlsPair(options.tls_certificate_file, options.tls_key_file));
+  if (options.tls_certificate_file.empty()) WarnOfPlainListener(plane, listen.host);
   return options;
+}
+
+Status CheckTlsPair(const std::string& certificate, const std::string& key) {
+  if (certificate.empty() == key.empty()) return {};
+  return Error(Code::kInvalidArgument, "tls-certificate and tls-key go together");
+}
+
+void WarnOfPlainListener(const std::string& program, const std::string& address) {
+  if (IsLoopback(address)) return;
+  log::Warning("server.no_tls", {{"program", program},
+                                 {"listen", address},
+                                 {"so", "credentials travel in the clear"},
+                                 {"do", "give tls-certificate and tls-key"}});
+}
+
+void WarnOfPlainUrl(const std::string& program, const std::string& url) {
+  if (!platform::IsInTheClear(url)) return;
+  log::Warning("client.no_tls", {{"program", program},
+                                 {"url", platform::WithoutUserInfo(url)},
+                                 {"so", "credentials travel in the clear"}});
 }
 
 Result<Secret> ReadKeyFile(const std::string& path) {
@@ -95,13 +115,25 @@ Status WriteKeyFile(const std::string& path, const Secret& key) {
   return fs.WriteAtomic(path, key.Reveal() + "\n", 0600);
 }
 
-void ServeUntilStopped(platform::StopSignal& stop, const std::string& plane,
-                       const PlaneServer& server) {
-  log::Info("server.listening", {{"plane", plane}, {"url", server.url()}});
+void ServeUntilStopped(platform::StopSignal& stop, const std::string& program,
+                       const std::vector<PlaneServer*>& servers) {
+  for (const PlaneServer* server : servers)
+    log::Info("server.listening", {{"program", program}, {"url", server->url()}});
   platform::NotifySystemd("READY=1");
-  const int signal = stop.Wait();
+  const auto reload = [&] {
+    log::Info("server.reloading", {{"program", program}});
+    for (PlaneServer* server : servers) (void)server->ReloadTls().ok();  // logged there
+  };
+  const auto watch = [&] {
+    for (PlaneServer* server : servers) server->ReloadChangedTls();
+  };
+  const int signal = stop.Wait(reload, kCertificateWatch, watch);
   platform::NotifySystemd("STOPPING=1");
-  log::Info("server.stopping", {{"plane", plane}, {"signal", signal}});
+  log::Info("server.stopping", {{"program", program}, {"signal", signal}});
+}
+
+platform::StopDeadline LimitStop(const platform::Config& config) {
+  return platform::StopDeadline(Millis(config.GetMillis("stop-timeout")) + kStoreStop);
 }
 
 std::vector<std::string> Words(int argc, char** argv) {
@@ -110,15 +142,17 @@ std::vector<std::string> Words(int argc, char** argv) {
 
 int RunWithConfig(std::string_view program, std::string_view summary,
                   std::span<const platform::Setting> table, std::span<const std::string> words,
-                  const std::function<Status(const platform::Config&)>& body) {
+                  const std::function<Status(const platform::Config&)>& body,
+                  std::string_view file_flag) {
   const auto fail = [&](const Error& error, int status) {
     Say(stderr, std::string(program) + ": " + EscapeForTerminal(error.message(), true) + "\n");
     return status;
   };
-  const auto config = platform::Config::Load(table, words, platform::ProcessEnvironment());
+  const auto config =
+      platform::Config::Load(table, words, platform::ProcessEnvironment(), file_flag);
   if (!config.ok()) return fail(config.error(), kExitUsage);
   if (config->help()) {
-    Say(stdout, platform::Config::Help(program, summary, table));
+    Say(stdout, platform::Config::Help(program, summary, table, file_flag));
     return 0;
   }
   if (!config->positional().empty())

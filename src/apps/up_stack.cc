@@ -14,11 +14,6 @@ constexpr Millis kHealthTimeout{5'000};
 
 bool IsEveryAddress(const std::string& address) { return address == "0.0.0.0" || address == "::"; }
 
-std::string UrlOf(const std::string& host, uint16_t port) {
-  const bool is_v6 = host.find(':') != std::string::npos;
-  return "http://" + (is_v6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
-}
-
 /// A key that the store does not take any more is as good as none.
 template <typename IsLiving>
 Result<bool> HasLivingKey(const std::string& path, IsLiving is_living) {
@@ -32,12 +27,15 @@ Result<bool> HasLivingKey(const std::string& path, IsLiving is_living) {
 UpStack::UpStack(UpOptions options) : options_(std::move(options)) {}
 
 UpStack::~UpStack() {
-  intelligence_server_.reset();
-  intelligence_.reset();
-  data_server_.reset();
-  data_plane_.reset();
-  control_server_.reset();
-  control_plane_.reset();
+  const Deadline deadline = Deadline::In(options_.stop_timeout);
+  const auto end = [&](std::unique_ptr<PlaneServer>* server, std::unique_ptr<ServedPlane>* plane) {
+    if (*server) (*server)->Stop(deadline.Remaining());
+    server->reset();
+    plane->reset();
+  };
+  end(&intelligence_server_, &intelligence_);
+  end(&data_server_, &data_plane_);
+  end(&control_server_, &control_plane_);
 }
 
 std::string UpStack::owner_key_file() const {
@@ -59,12 +57,33 @@ Result<std::unique_ptr<PlaneServer>> UpStack::Listen(const std::string& plane, u
   server.address = options_.address;
   server.port =
       options_.base_port == 0 ? uint16_t{0} : static_cast<uint16_t>(options_.base_port + offset);
+  server.tls_certificate_file = options_.tls_certificate_file;
+  server.tls_key_file = options_.tls_key_file;
+  server.data_dir = options_.data_dir;
   if (plane == "control-plane") server.record_received_file = options_.record_received_by_control;
   return PlaneServer::Start(std::move(server));
 }
 
+std::string UpStack::UrlOf(const std::string& host, uint16_t port) const {
+  const bool is_v6 = host.find(':') != std::string::npos;
+  const std::string scheme = options_.tls_certificate_file.empty() ? "http://" : "https://";
+  return scheme + (is_v6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
+}
+
+std::string UpStack::LocalAddress() const {
+  if (!IsEveryAddress(options_.address)) return options_.address;
+  return options_.address == "::" ? "::1" : "127.0.0.1";
+}
+
 std::string UpStack::LocalUrl(const PlaneServer& server) const {
-  return UrlOf(IsEveryAddress(options_.address) ? "127.0.0.1" : options_.address, server.port());
+  // A certificate is made for the public name; LocalClient leads it to this machine.
+  const bool by_name = !options_.tls_certificate_file.empty() && !options_.public_host.empty();
+  return UrlOf(by_name ? options_.public_host : LocalAddress(), server.port());
+}
+
+platform::HttpClientOptions UpStack::LocalClient() const {
+  if (options_.tls_certificate_file.empty()) return {};
+  return {options_.tls_certificate_file, LocalAddress()};
 }
 
 std::string UpStack::PublicUrl(const PlaneServer& server) const {
@@ -100,11 +119,10 @@ Status UpStack::OpenControlPlane() {
   options.data_dir = platform::JoinPath(options_.data_dir, "control");
   options.endpoints = {urls_.control_plane, urls_.data_plane, urls_.intelligence,
                        options_.console_url};
-  EXPANSE_TRY(control_plane_,
-              control_plane::ControlPlane::Open(std::move(options), clock_, random_));
-  auto router = std::make_unique<rpc::Router>(control_plane_->authenticator());
-  control_plane_->Register(*router);
-  control_server_->Serve(std::move(router));
+  EXPANSE_TRY(auto plane, control_plane::ControlPlane::Open(std::move(options), clock_, random_));
+  bootstrap_ = plane.get();
+  control_plane_ = std::make_unique<Served<control_plane::ControlPlane>>(std::move(plane));
+  Connect(*control_server_, *control_plane_);
   return {};
 }
 
@@ -115,10 +133,11 @@ Status UpStack::OpenDataPlane(Secret plane_credential) {
   options.plane_credential = std::move(plane_credential);
   options.endpoints = {urls_.control_plane, urls_.data_plane, urls_.intelligence,
                        options_.console_url};
-  EXPANSE_TRY(data_plane_, data_plane::DataPlane::Open(std::move(options), clock_, random_));
-  auto router = std::make_unique<rpc::Router>(data_plane_->authenticator());
-  data_plane_->Register(*router);
-  data_server_->Serve(std::move(router));
+  options.http = LocalClient();
+  options.metrics = &data_server_->metrics();
+  EXPANSE_TRY(data_plane_,
+              AsServed(data_plane::DataPlane::Open(std::move(options), clock_, random_)));
+  Connect(*data_server_, *data_plane_);
   return {};
 }
 
@@ -127,15 +146,15 @@ Status UpStack::OpenIntelligence() {
   options.data_dir = platform::JoinPath(options_.data_dir, "intelligence");
   options.data_plane_url = LocalUrl(*data_server_);
   options.control_plane_url = LocalUrl(*control_server_);
-  EXPANSE_TRY(intelligence_, intelligence::Intelligence::Open(std::move(options), clock_, random_));
-  auto router = std::make_unique<rpc::Router>(intelligence_->authenticator());
-  intelligence_->Register(*router);
-  intelligence_server_->Serve(std::move(router));
+  options.http = LocalClient();
+  EXPANSE_TRY(intelligence_,
+              AsServed(intelligence::Intelligence::Open(std::move(options), clock_, random_)));
+  Connect(*intelligence_server_, *intelligence_);
   return {};
 }
 
 Result<Secret> UpStack::EnsureKeys() {
-  const control_plane::Bootstrap& bootstrap = control_plane_->bootstrap();
+  const control_plane::Bootstrap& bootstrap = bootstrap_->bootstrap();
   const std::string& organisation = options_.organisation;
   EXPANSE_TRY(const bool exists, bootstrap.Exists(organisation));
   if (!exists) {
@@ -163,17 +182,21 @@ Result<Secret> UpStack::EnsureKeys() {
   return key;
 }
 
+std::vector<PlaneServer*> UpStack::servers() const {
+  return {control_server_.get(), data_server_.get(), intelligence_server_.get()};
+}
+
 Status UpStack::CheckHealth() const {
-  const auto client = platform::NewCurlHttpClient();
-  for (const PlaneServer* server :
-       {control_server_.get(), data_server_.get(), intelligence_server_.get()}) {
+  const auto client = platform::NewCurlHttpClient(LocalClient());
+  for (const PlaneServer* server : servers()) {
     platform::HttpCall call;
     call.method = "GET";
-    call.url = LocalUrl(*server) + "/healthz";
+    call.url = LocalUrl(*server) + "/readyz";
     call.timeout = kHealthTimeout;
     EXPANSE_TRY(const auto response, client->Do(call));
     if (response.status != 200)
-      return Error(Code::kUnavailable, call.url + " answered " + std::to_string(response.status));
+      return Error(Code::kUnavailable, call.url + " answered " + std::to_string(response.status) +
+                                           ": " + response.body);
   }
   return {};
 }

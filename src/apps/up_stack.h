@@ -5,8 +5,9 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
-#include "apps/plane_server.h"
+#include "apps/plane_program.h"
 #include "base/result.h"
 #include "base/secret.h"
 #include "control_plane/control_plane.h"
@@ -28,6 +29,11 @@ struct UpOptions {
   std::string console_url;
   std::string record_received_by_control;
   std::string ready_file;  // one left by a start that was killed is removed
+  /// PEM, for every port; empty: plain HTTP. The planes call each other by the public host and
+  /// trust exactly this certificate.
+  std::string tls_certificate_file;
+  std::string tls_key_file;
+  Millis stop_timeout{10'000};  // of all planes together
 };
 
 class UpStack {
@@ -50,7 +56,10 @@ class UpStack {
   const Urls& urls() const { return urls_; }
   std::string owner_key_file() const;
 
-  /// Asks every /healthz; the first that does not answer 200 is the error.
+  /// For certificates that are renewed.
+  std::vector<PlaneServer*> servers() const;
+
+  /// Asks every /readyz; the first that does not answer 200 is the error.
   Status CheckHealth() const;
 
  private:
@@ -65,6 +74,9 @@ class UpStack {
   std::string PublicUrl(const PlaneServer& server) const;
   /// By which the planes of this process reach each other.
   std::string LocalUrl(const PlaneServer& server) const;
+  std::string UrlOf(const std::string& host, uint16_t port) const;
+  std::string LocalAddress() const;
+  platform::HttpClientOptions LocalClient() const;
   std::string plane_key_file() const;
 
   const UpOptions options_;
@@ -72,9 +84,11 @@ class UpStack {
   platform::SystemRandom random_;
   std::unique_ptr<platform::FileLock> lock_;
   Urls urls_;
-  std::unique_ptr<control_plane::ControlPlane> control_plane_;
-  std::unique_ptr<data_plane::DataPlane> data_plane_;
-  std::unique_ptr<intelligence::Intelligence> intelligence_;
+  // The control plane is also asked directly: it makes the first keys.
+  control_plane::ControlPlane* bootstrap_ = nullptr;
+  std::unique_ptr<ServedPlane> control_plane_;
+  std::unique_ptr<ServedPlane> data_plane_;
+  std::unique_ptr<ServedPlane> intelligence_;
   std::unique_ptr<PlaneServer> control_server_;
   std::unique_ptr<PlaneServer> data_server_;
   std::unique_ptr<PlaneServer> intelligence_server_;

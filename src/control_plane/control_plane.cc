@@ -75,6 +75,11 @@ void ControlPlane::Register(rpc::Router& router) {
 }
 
 rpc::Authenticator& ControlPlane::authenticator() { return parts_->authenticator; }
+Status ControlPlane::CheckReady() {
+  const auto rows = database().Query("SELECT 1");
+  return rows.ok() ? Status() : Status(rows.error());
+}
+
 const Bootstrap& ControlPlane::bootstrap() const { return parts_->bootstrap; }
 storage::Database& ControlPlane::database() { return *parts_->database; }
 

@@ -27,6 +27,8 @@ class ControlPlane {
   /// Adds every rpc of expanse.control.v1; this outlives the router.
   void Register(rpc::Router& router);
   rpc::Authenticator& authenticator();
+  /// Whether requests can be answered: the database answers.
+  Status CheckReady();
   const Bootstrap& bootstrap() const;
   storage::Database& database();
 

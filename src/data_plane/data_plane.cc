@@ -9,6 +9,7 @@
 #include "data_plane/enrolment/control_authority.h"
 #include "data_plane/enrolment/enrolment_service.h"
 #include "data_plane/executions/execution_service.h"
+#include "data_plane/ingest/ingest_counters.h"
 #include "data_plane/ingest/ingest_service.h"
 #include "data_plane/metrics/metrics_service.h"
 #include "platform/fs/fs.h"
@@ -59,15 +60,18 @@ struct DataPlane::Parts {
         database(std::move(db)),
         blobs(std::move(blob_store)),
         series(std::move(series_store)),
-        authority(options.control_plane_url, options.plane_credential, clock),
+        authority(options.control_plane_url, options.plane_credential, clock, options.http),
         sessions({platform::JoinPath(options.data_dir, "key-set.json"), Millis(10'000),
                   options.key_refresh_period},
                  auth::KeySetFromControlPlane(authority.channel()), clock),
         credentials(*database, authority, clock),
         authenticator(credentials, sessions),
         enrolment(*database, authority, credentials, clock, ToProto(options.endpoints)),
-        ingest(*database, *series, *blobs, clock,
-               [this] { return platform::NewUuid(clock, random); }),
+        counters(options.metrics == nullptr ? nullptr
+                                            : std::make_unique<IngestCounters>(*options.metrics)),
+        ingest(
+            *database, *series, *blobs, clock, [this] { return platform::NewUuid(clock, random); },
+            counters.get()),
         executions(*database, *blobs, options.endpoints.console_url),
         metrics(*database, *series, clock) {}
 
@@ -82,6 +86,7 @@ struct DataPlane::Parts {
   ComputeCredentials credentials;
   DataPlaneAuthenticator authenticator;
   EnrolmentService enrolment;
+  std::unique_ptr<IngestCounters> counters;
   IngestService ingest;
   ExecutionService executions;
   MetricsService metrics;
@@ -123,6 +128,11 @@ void DataPlane::Register(rpc::Router& router) {
 }
 
 rpc::Authenticator& DataPlane::authenticator() { return parts_->authenticator; }
+
+Status DataPlane::CheckReady() {
+  const auto rows = parts_->database->Query("SELECT 1");
+  return rows.ok() ? Status() : Status(rows.error());
+}
 
 Status DataPlane::Housekeep() {
   if (parts_->options.series_retention.count() > 0) {

@@ -11,6 +11,8 @@
 #include "base/secret.h"
 #include "base/time.h"
 #include "platform/clock/clock.h"
+#include "platform/metrics/metrics.h"
+#include "platform/net/http_client.h"
 #include "platform/random/random.h"
 #include "rpc/router.h"
 
@@ -35,6 +37,9 @@ class DataPlane {
     Millis housekeeping_period{15'000};
     /// Withdrawn signing keys are forgotten after this; 0: never fetched in the background.
     Millis key_refresh_period{300'000};
+    platform::HttpClientOptions http;  // for calls to the control plane
+    /// Intake is counted here while requests are answered; null: nowhere.
+    platform::MetricsRegistry* metrics = nullptr;
   };
 
   /// clock and random outlive the plane.
@@ -47,6 +52,8 @@ class DataPlane {
   /// Adds every rpc of expanse.data.v1; this outlives the router.
   void Register(rpc::Router& router);
   rpc::Authenticator& authenticator();
+  /// Whether requests can be answered: the database answers.
+  Status CheckReady();
   /// One round of what housekeeping_period repeats.
   Status Housekeep();
 

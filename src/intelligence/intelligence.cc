@@ -40,7 +40,7 @@ struct Intelligence::Parts {
   Parts(const Options& options, const std::string& dir, std::unique_ptr<storage::Database> d,
         platform::Clock& clock, platform::Random& random)
       : database(std::move(d)),
-        http(platform::NewCurlHttpClient()),
+        http(platform::NewCurlHttpClient(options.http)),
         data_plane(*http, options.data_plane_url),
         control_plane(*http, options.control_plane_url),
         verifier(VerifierOptions(dir), auth::KeySetFromControlPlane(control_plane), clock),
@@ -74,6 +74,11 @@ Result<std::unique_ptr<Intelligence>> Intelligence::Open(Options options, platfo
   EXPANSE_CHECK_OK(storage::Migrate(*database, storage::IntelligenceMigrations()));
   return std::unique_ptr<Intelligence>(
       new Intelligence(std::make_unique<Parts>(options, dir, std::move(database), clock, random)));
+}
+
+Status Intelligence::CheckReady() {
+  const auto rows = parts_->database->Query("SELECT 1");
+  return rows.ok() ? Status() : Status(rows.error());
 }
 
 void Intelligence::Register(rpc::Router& router) {

@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "platform/clock/clock.h"
+#include "platform/net/http_client.h"
 #include "platform/random/random.h"
 #include "rpc/router.h"
 
@@ -17,7 +18,8 @@ struct Options {
   /// Holds intelligence.db and the cached key set; made when absent.
   std::string data_dir;
   std::string data_plane_url;
-  std::string control_plane_url;  // for the key set that signs session tokens
+  std::string control_plane_url;     // for the key set that signs session tokens
+  platform::HttpClientOptions http;  // for calls to both
 };
 
 class Intelligence {
@@ -33,6 +35,8 @@ class Intelligence {
   void Register(rpc::Router& router);
   /// Session tokens only.
   rpc::Authenticator& authenticator();
+  /// Whether requests can be answered: the database answers.
+  Status CheckReady();
 
  private:
   struct Parts;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <optional>
 
 #include <unistd.h>
 
@@ -18,6 +19,7 @@
 #include "collect/uplink/uplink.h"
 #include "expanse/data/v1/data.rpc.h"
 #include "platform/fs/file_lock.h"
+#include "platform/metrics/process_metrics.h"
 
 namespace expanse::collect::daemon {
 namespace {
@@ -28,6 +30,7 @@ constexpr Millis kHeartbeatTimeout{10'000};
 /// A round may take at most this part of the time, so that a slow controller is not polled more.
 constexpr int kRestPerWork = 5;
 constexpr Millis kSlowestPoll{60'000};
+constexpr Millis kHookCheck{600'000};
 
 slurm::SlurmToolsOptions ToolsOptions(const DaemonConfig& config) {
   slurm::SlurmToolsOptions options;
@@ -72,6 +75,7 @@ struct ControllerDaemon::Impl {
   Millis Deliver();
   Millis Beat();
   void CollectControllerEvents();
+  void CheckHooks();
   std::vector<data::v1::CollectorHealth> Table() const;
   void SetProblem(std::string* kept, const std::string& problem, const char* event);
 
@@ -91,12 +95,18 @@ struct ControllerDaemon::Impl {
   data::v1::EnrolmentServiceClient enrolment;
   HealthFiles files;
 
-  mutable std::mutex mutex;  // the four below
+  mutable std::mutex mutex;  // those down to the loops
+  std::string hook_problem = "not looked at yet";
+  std::optional<Millis> clock_offset;  // the data plane's clock less ours
+  int64_t accepted_heartbeat_ms = 0;
+  mutable DropWatch drops;
   std::string round_problem;
   std::string queue_problem;
   std::string heartbeat_problem;
   int64_t heartbeat_since_ms = 0;
   Millis heartbeat_interval{0};
+
+  std::optional<MonoTime> hooks_checked;  // by the reconciler's thread alone
 
   AdaptiveLoop heartbeat_loop;
   AdaptiveLoop uplink_loop;
@@ -131,7 +141,22 @@ void ControllerDaemon::Impl::SetProblem(std::string* kept, const std::string& pr
   *kept = problem;
 }
 
+void ControllerDaemon::Impl::CheckHooks() {
+  const MonoTime now = parts.clock.Mono();
+  if (hooks_checked && now - *hooks_checked < kHookCheck) return;
+  hooks_checked = now;
+  const auto config = tools.Config();
+  const std::string problem =
+      config.ok() ? HookProblem(*config, options.config.hook_directory)
+                  : "whether they are wired is not known: " + config.error().message();
+  const std::lock_guard guard(mutex);
+  if (!problem.empty() && problem != hook_problem)
+    log::Warning("hooks.degraded", {{"reason", problem}});
+  hook_problem = problem;
+}
+
 Millis ControllerDaemon::Impl::Reconcile() {
+  CheckHooks();
   const auto report = reconciler.Round();
   SetProblem(&round_problem, report.ok() ? "" : report.error().message(),
              "reconciler.round_failed");
@@ -205,6 +230,7 @@ Millis ControllerDaemon::Impl::Beat() {
   }
   const auto table = Table();
   for (const auto& line : table) *request.add_health() = line;
+  const WallTime sent = parts.clock.Now();
   const auto response = enrolment.Heartbeat(options.config.credential.Reveal(), request,
                                             Deadline::In(kHeartbeatTimeout));
   const int64_t now = ToUnixMillis(parts.clock.Now());
@@ -220,6 +246,10 @@ Millis ControllerDaemon::Impl::Beat() {
         log::Warning("heartbeat.refused", {{"reason", problem}});
     }
     heartbeat_problem = problem;
+    if (response.ok()) accepted_heartbeat_ms = now;
+    // Their clock was read somewhere between the call and its answer: in the middle, as in NTP.
+    if (response.ok() && response->server_clock_ms() > 0)
+      clock_offset = Millis(response->server_clock_ms() - (ToUnixMillis(sent) + now) / 2);
     if (response.ok() && response->interval_seconds() > 0)
       heartbeat_interval =
           std::min(kMostHeartbeatInterval, Millis(response->interval_seconds() * 1000));
@@ -251,8 +281,15 @@ std::vector<data::v1::CollectorHealth> ControllerDaemon::Impl::Table() const {
     add("queue", queue_problem, 0);
     table.back().set_dropped_records(queue->dropped_records());
     add("heartbeat", heartbeat_problem, heartbeat_since_ms);
+    add("hooks", hook_problem, 0);
+    if (clock_offset) add("clock", ClockProblem(*clock_offset), 0);
   }
+  std::string disk = DiskProblem(parts.fs.Host(options.config.state_dir));
+  if (disk.empty()) disk = DiskProblem(parts.fs.Host(options.config.shared_prefix));
+  add("disk", disk, 0);
   for (auto& line : aggregator.health()) table.push_back(std::move(line));
+  const std::lock_guard guard(mutex);
+  drops.Judge(parts.clock, &table);
   return table;
 }
 
@@ -271,6 +308,42 @@ ControllerDaemon::~ControllerDaemon() {
   impl_->reconcile_loop.Stop();
   impl_->uplink_loop.Stop();
   impl_->Deliver();
+}
+
+void ControllerDaemon::AddMetrics(platform::MetricsRegistry& registry) const {
+  const Impl& impl = *impl_;
+  AddSourceMetrics(registry, [&impl] { return impl.Table(); });
+  registry.AddGauge("expanse_queue_bytes", "Records of this host that wait for the data plane.",
+                    [&impl] { return static_cast<double>(impl.queue->bytes()); });
+  const auto counter = [&](const char* name, const char* help, auto field) {
+    registry.AddCounter(name, help, {}, [&impl, field] {
+      return static_cast<double>(impl.sender.health().*field);
+    });
+  };
+  using Health = uplink::UplinkHealth;
+  counter("expanse_uplink_delivered_records_total", "Records that the data plane acknowledged.",
+          &Health::delivered);
+  counter("expanse_uplink_rejected_records_total", "Records that the data plane refused for good.",
+          &Health::rejected);
+  counter("expanse_uplink_missing_records_total", "Records lost before they could be sent.",
+          &Health::gaps);
+  registry.AddGauge("expanse_heartbeat_accepted_seconds",
+                    "When the data plane last took a heartbeat, since the epoch.",
+                    [&impl]() -> std::optional<double> {
+                      const std::lock_guard guard(impl.mutex);
+                      if (impl.accepted_heartbeat_ms == 0) return std::nullopt;
+                      return static_cast<double>(impl.accepted_heartbeat_ms) / 1000;
+                    });
+  registry.AddGauge("expanse_clock_offset_seconds",
+                    "The data plane's clock less this host's, at the last heartbeat.",
+                    [&impl]() -> std::optional<double> {
+                      const std::lock_guard guard(impl.mutex);
+                      if (!impl.clock_offset) return std::nullopt;
+                      return static_cast<double>(impl.clock_offset->count()) / 1000;
+                    });
+  for (const std::string& directory :
+       {impl.options.config.state_dir, impl.options.config.shared_prefix})
+    platform::AddDiskMetrics(registry, impl.parts.fs.Host(directory));
 }
 
 std::vector<data::v1::CollectorHealth> ControllerDaemon::health() const { return impl_->Table(); }

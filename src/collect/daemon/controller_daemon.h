@@ -12,6 +12,7 @@
 #include "expanse/data/v1/ingest.pb.h"
 #include "platform/clock/clock.h"
 #include "platform/fs/fs.h"
+#include "platform/metrics/metrics.h"
 #include "platform/process/process.h"
 #include "platform/random/random.h"
 #include "rpc/channel.h"
@@ -46,6 +47,9 @@ class ControllerDaemon {
   ControllerDaemon& operator=(const ControllerDaemon&) = delete;
 
   std::vector<data::v1::CollectorHealth> health() const;
+  /// Sources, queue, deliveries and clock; read at each scrape. The registry's last Text() comes
+  /// before the daemon's end.
+  void AddMetrics(platform::MetricsRegistry& registry) const;
 
  private:
   struct Impl;

@@ -63,7 +63,17 @@ Result<DaemonConfig> LoadDaemonConfig(const platform::Fs& fs, const std::string&
   // The hooks of slurmctld are optional: without their place nothing else suffers.
   config->hook_spool =
       SamplerHookSpool(fs, config->shared_prefix).value_or(std::string(domain::kHookSpool));
+  config->hook_directory = HookDirectory(fs, config->shared_prefix);
   return config;
+}
+
+std::string HookDirectory(const platform::Fs& fs, const std::string& shared_prefix) {
+  const std::string path = platform::JoinPath(shared_prefix, domain::kSharedSamplerConfig);
+  const auto text = fs.Read(path, kMostConfigBytes);
+  data::v1::SamplerConfig message;
+  const bool is_named =
+      text.ok() && rpc::FromJson(*text, &message).ok() && message.hook_directory().starts_with('/');
+  return is_named ? message.hook_directory() : std::string(domain::kHookDirectory);
 }
 
 Result<std::string> SamplerHookSpool(const platform::Fs& fs, const std::string& shared_prefix) {

@@ -19,12 +19,16 @@ struct DaemonConfig {
   std::string shared_prefix;
   std::string slurm_conf;  // empty: the tools' own default
   std::string state_dir;
-  std::string hook_spool;  // of sampler.json
+  std::string hook_spool;      // of sampler.json
+  std::string hook_directory;  // of sampler.json
 };
 
 /// kFailedPrecondition: the file's mode is broader than 0640 (the credential may be known to
 /// others). kInvalidArgument: no such JSON, or a member is missing or no absolute path.
 Result<DaemonConfig> LoadDaemonConfig(const platform::Fs& fs, const std::string& path);
+
+/// hook_directory of the same file, or the default place.
+std::string HookDirectory(const platform::Fs& fs, const std::string& shared_prefix);
 
 /// hook_spool of <shared_prefix>/etc/sampler.json; the default place when the file is absent or
 /// does not name one.

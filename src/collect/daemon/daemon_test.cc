@@ -16,6 +16,8 @@
 #include "collect/daemon/sampler_daemon.h"
 #include "domain/layout.h"
 #include "expanse/data/v1/data.pb.h"
+#include "platform/metrics/metrics.h"
+#include "platform/metrics/text_check.h"
 
 namespace expanse::collect::daemon {
 namespace {
@@ -141,6 +143,73 @@ TEST_F(HealthTest, EveryDegradedSourceIsNamedAndDoesNotKillTheDaemon) {
   EXPECT_THAT(json, HasSubstr("\"part\":\"squeue\""));
 }
 
+TEST_F(HealthTest, ATableThatCannotBeReadIsNotOneWithoutProblems) {
+  ASSERT_TRUE(files_.TouchLoop(clock_).ok());
+  EXPECT_EQ(Check().degraded, 1);
+  ASSERT_TRUE(fs_.WriteAtomic(dir_.path() + "/health.json", "{", 0640).ok());
+  const auto report = Check(true);
+  EXPECT_TRUE(report.healthy);
+  EXPECT_THAT(report.text, HasSubstr("\"reason\":\"health.json is damaged\""));
+  EXPECT_THAT(report.text, HasSubstr("\"degraded\":1}"));
+}
+
+TEST_F(HealthTest, ASourceThatLosesRecordsIsDegradedForAnHour) {
+  DropWatch watch;
+  std::vector<data::v1::CollectorHealth> table(1);
+  const auto judge = [&](uint64_t dropped) {
+    table[0].set_part("spool");
+    table[0].set_status("ok");
+    table[0].set_dropped_records(dropped);
+    watch.Judge(clock_, &table);
+    return table[0].status();
+  };
+  EXPECT_EQ(judge(7), "ok") << "lost before this daemon looked";
+  EXPECT_EQ(judge(7), "ok");
+  EXPECT_EQ(judge(9), "degraded");
+  EXPECT_THAT(table[0].reason(), HasSubstr("9 records were dropped in all"));
+  clock_.Advance(Millis(3'500'000));
+  EXPECT_EQ(judge(9), "degraded");
+  clock_.Advance(Millis(200'000));
+  EXPECT_EQ(judge(9), "ok");
+}
+
+TEST(HookProblem, NamesTheHooksThatSlurmDoesNotCall) {
+  constexpr char kDirectory[] = "/var/lib/expanse/hooks";
+  const std::string of_22_05 =
+      "Epilog                  = /var/lib/expanse/hooks/epilog\n"
+      "Prolog                  = /var/lib/expanse/hooks/prolog\n"
+      "PrologSlurmctld         = (null)\n"
+      "TaskEpilog              = /var/lib/expanse/hooks/task_epilog\n"
+      "TaskProlog              = /var/lib/expanse/hooks/task_prolog\n";
+  EXPECT_EQ(HookProblem(of_22_05, kDirectory), "");
+  std::string several = of_22_05;
+  several.replace(several.find("Prolog  "), 8, "Prolog[0]");
+  EXPECT_EQ(HookProblem(several, kDirectory), "");
+  std::string none = of_22_05;
+  for (size_t at = 0; (at = none.find("/var/lib/expanse/hooks/")) != std::string::npos;)
+    none.replace(at, none.find('\n', at) - at, "(null)");
+  EXPECT_THAT(HookProblem(none, kDirectory), HasSubstr("no hook is wired"));
+  std::string some = of_22_05;
+  some.replace(some.find("/var/lib/expanse/hooks/task_prolog"), 34, "/site/task_prolog");
+  EXPECT_EQ(HookProblem(some, kDirectory), "TaskProlog of slurm.conf do not call our hook");
+  // PrologSlurmctld is another key than Prolog.
+  EXPECT_THAT(HookProblem("PrologSlurmctld = /var/lib/expanse/hooks/prolog\n", kDirectory),
+              HasSubstr("no hook is wired"));
+}
+
+TEST(ClockProblem, TwoSecondsAreTolerated) {
+  EXPECT_EQ(ClockProblem(Millis(2'000)), "");
+  EXPECT_EQ(ClockProblem(Millis(-1'999)), "");
+  EXPECT_THAT(ClockProblem(Millis(90'000)), HasSubstr("1m30s behind"));
+  EXPECT_THAT(ClockProblem(Millis(-5'000)), HasSubstr("5s ahead of"));
+}
+
+TEST(DiskProblem, ADirectoryThatIsNotThereIsNamed) {
+  const platform::TempDir dir;
+  EXPECT_EQ(DiskProblem(dir.path()), "");
+  EXPECT_THAT(DiskProblem(dir.path() + "/absent"), HasSubstr("absent is not there"));
+}
+
 /// Waits for what other threads do, at most ten seconds.
 class Awaiter {
  public:
@@ -169,6 +238,9 @@ class FakeDataPlane final : public rpc::Channel {
     if (path.ends_with("/Heartbeat")) {
       last_heartbeat.CopyFrom(request);
       ++heartbeats;
+      data::v1::HeartbeatResponse beat;
+      if (clock_ms) beat.set_server_clock_ms(*clock_ms);
+      response->CopyFrom(beat);
       return {};
     }
     data::v1::PushRequest push;
@@ -182,6 +254,7 @@ class FakeDataPlane final : public rpc::Channel {
     return {};
   }
   Awaiter& awaiter_;
+  std::optional<int64_t> clock_ms;
   int heartbeats = 0;
   data::v1::HeartbeatRequest last_heartbeat;
   std::set<std::pair<std::string, uint64_t>> stored;
@@ -252,6 +325,33 @@ TEST_F(ControllerTest, BeatsAndNamesWhatIsMissing) {
   EXPECT_THAT(Healthcheck(check, fs_, clock_).text, HasSubstr("degraded: squeue"));
 }
 
+TEST_F(ControllerTest, NamesItsClockAndHooksAndHasThemAsMetrics) {
+  plane_.clock_ms = ToUnixMillis(clock_.Now()) + 3'600'000;
+  auto running = Start();
+  ASSERT_TRUE(running.ok()) << running.error().message();
+  platform::MetricsRegistry registry;
+  (*running)->AddMetrics(registry);
+  const auto is_told = [&](const std::string& part, const std::string& reason) {
+    for (const auto& line : (*running)->health())
+      if (line.part() == part && line.status() == "degraded" &&
+          line.reason().find(reason) != std::string::npos)
+        return true;
+    return false;
+  };
+  const Deadline deadline = Deadline::In(Millis(10'000));
+  while ((!is_told("clock", "behind the data plane's") ||
+          !is_told("hooks", "whether they are wired is not known")) &&
+         !deadline.Expired())
+    usleep(5'000);
+  EXPECT_TRUE(is_told("clock", "behind the data plane's"));
+  EXPECT_TRUE(is_told("hooks", "no such program"));
+  const std::string text = registry.Text();
+  EXPECT_THAT(platform::MetricsTextCheck::Problems(text), testing::IsEmpty());
+  EXPECT_THAT(text, HasSubstr("expanse_collector_source_degraded{node=\"\",part=\"clock\"} 1"));
+  EXPECT_THAT(text, HasSubstr("expanse_queue_bytes"));
+  EXPECT_THAT(text, testing::ContainsRegex("expanse_clock_offset_seconds 3[56]"));
+}
+
 TEST_F(ControllerTest, DeliversNodeSpoolsOnceOverRestarts) {
   WriteNodeSpool("n1", 5);
   WriteNodeSpool("n2", 3);
@@ -320,7 +420,16 @@ TEST(SamplerDaemonTest, WritesItsPartOfTheSharedSpoolAndItsMarker) {
     const auto second = SamplerDaemon::Start(options, clock, fs, random);
     ASSERT_FALSE(second.ok());
     EXPECT_EQ(second.error().code(), Code::kFailedPrecondition);
+    platform::MetricsRegistry registry;
+    (*running)->AddMetrics(registry);
     const Deadline deadline = Deadline::In(Millis(10'000));
+    while (registry.Text().find("expanse_sampler_ticks_total 0\n") != std::string::npos &&
+           !deadline.Expired())
+      usleep(5'000);
+    const std::string text = registry.Text();
+    EXPECT_THAT(platform::MetricsTextCheck::Problems(text), testing::IsEmpty());
+    EXPECT_THAT(text, HasSubstr("expanse_spool_bytes"));
+    EXPECT_THAT(text, HasSubstr("expanse_collector_source_degraded{node=\"n1\",part=\"disk\"} 0"));
     while (!fs.Exists(dir.path() + "/hooks/n1/loop") && !deadline.Expired()) usleep(5'000);
   }
   EXPECT_TRUE(fs.Exists(dir.path() + "/hooks/n1/loop"));

@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "platform/clock/clock.h"
 #include "platform/fs/fs.h"
+#include "platform/metrics/metrics.h"
 #include "platform/random/random.h"
 
 namespace expanse::collect::daemon {
@@ -30,6 +31,10 @@ class SamplerDaemon {
   ~SamplerDaemon();
   SamplerDaemon(const SamplerDaemon&) = delete;
   SamplerDaemon& operator=(const SamplerDaemon&) = delete;
+
+  /// Sources, spool and the sampler's own cost, as of the last second; the registry's last Text()
+  /// comes before the daemon's end.
+  void AddMetrics(platform::MetricsRegistry& registry) const;
 
  private:
   struct Impl;

@@ -75,6 +75,7 @@ struct Sampler::Impl {
   void AppendFacts(TrackedUnit* t, WallTime now);
   void Append(const data::v1::Record& record);
   void SendBatch(WallTime now);
+  std::vector<data::v1::CollectorHealth> told;  // by the last health record
   void SendHealth(WallTime now, MonoTime mono);
   void AddHealth(const std::string& part, const std::string& problem, const std::string& fine,
                  data::v1::ComputeFacts* compute) const;
@@ -160,6 +161,7 @@ void Sampler::Impl::SendHealth(WallTime now, MonoTime mono) {
                 " rejected",
             compute);
   AddHealth("spool", spool_problem, std::to_string(spool.bytes()) + " bytes", compute);
+  told.assign(compute->health().begin(), compute->health().end());
   Append(record);
   health_sent = mono;
   health_cpu_seconds = stats.cpu_seconds;
@@ -222,5 +224,7 @@ void Sampler::Drain() {
 }
 
 SamplerStats Sampler::stats() const { return impl_->stats; }
+
+const std::vector<data::v1::CollectorHealth>& Sampler::health() const { return impl_->told; }
 
 }  // namespace expanse::collect::host

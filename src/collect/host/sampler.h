@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "base/time.h"
@@ -12,6 +13,7 @@
 #include "collect/host/cgroup_reader.h"
 #include "collect/host/sample_batch.h"
 #include "collect/host/step_collector.h"
+#include "expanse/data/v1/ingest.pb.h"
 #include "platform/clock/clock.h"
 #include "platform/fs/fs.h"
 
@@ -59,6 +61,8 @@ class Sampler {
   /// Writes what waits in batches (before the process ends).
   void Drain();
   SamplerStats stats() const;
+  /// The sources as last told in a health record. On the thread that calls Tick.
+  const std::vector<data::v1::CollectorHealth>& health() const;
 
  private:
   struct Impl;

@@ -281,10 +281,15 @@ Result<data::v1::ComputeFacts> SlurmTools::Cluster() {
   return facts;
 }
 
-Result<std::string> SlurmTools::ClusterName() {
-  EXPANSE_TRY(const ProcessResult result, Run({"scontrol", "show", "config"}, options_.timeout));
+Result<std::string> SlurmTools::Config() {
+  EXPANSE_TRY(ProcessResult result, Run({"scontrol", "show", "config"}, options_.timeout));
   if (result.exit_code != 0) return ToolError("scontrol show config", result);
-  const auto name = ConfigValue(result.out, "ClusterName");
+  return std::move(result.out);
+}
+
+Result<std::string> SlurmTools::ClusterName() {
+  EXPANSE_TRY(const std::string config, Config());
+  const auto name = ConfigValue(config, "ClusterName");
   if (!name) return Error(Code::kDataLoss, "scontrol show config names no cluster");
   return *name;
 }

@@ -58,7 +58,9 @@ class SlurmTools {
   /// Nodes, partitions, version and cluster name. Text in every version: only an administrator
   /// chooses its words, and no serializer has to be installed.
   Result<data::v1::ComputeFacts> Cluster();
-  /// ClusterName of slurm.conf, as slurmctld has it.
+  /// The text of `scontrol show config`: slurm.conf as slurmctld has it.
+  Result<std::string> Config();
+  /// ClusterName of it.
   Result<std::string> ClusterName();
 
   /// "squeue", "scontrol", "sacct" to their state.

@@ -31,9 +31,9 @@ bool IsAbsence(const Error& error) {
 }
 
 ControlAuthority::ControlAuthority(std::string url, Secret plane_credential,
-                                   const platform::Clock& clock)
+                                   const platform::Clock& clock, platform::HttpClientOptions http)
     : clock_(clock),
-      http_(platform::NewCurlHttpClient()),
+      http_(platform::NewCurlHttpClient(std::move(http))),
       channel_(*http_, std::move(url)),
       client_(channel_),
       credential_(std::move(plane_credential)) {}

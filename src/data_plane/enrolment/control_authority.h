@@ -22,7 +22,8 @@ namespace expanse::data_plane {
 class ControlAuthority {
  public:
   /// clock outlives this.
-  ControlAuthority(std::string url, Secret plane_credential, const platform::Clock& clock);
+  ControlAuthority(std::string url, Secret plane_credential, const platform::Clock& clock,
+                   platform::HttpClientOptions http = {});
 
   Result<control::v1::ExchangeInstallTokenResponse> Exchange(
       const control::v1::ExchangeInstallTokenRequest& request, Deadline deadline);

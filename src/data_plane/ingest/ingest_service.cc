@@ -198,6 +198,7 @@ Result<data::v1::PushResponse> IngestService::Push(const rpc::CallContext& conte
     if (!one_by_one.ok()) return NotStored(one_by_one.error());
   }
   Report(scope, request, response);
+  if (counters_ != nullptr) counters_->Count(request, response);
   return response;
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/result.h"
 #include "data_plane/ingest/batch.h"
+#include "data_plane/ingest/ingest_counters.h"
 #include "data_plane/ingest/sequence.h"
 #include "expanse/data/v1/ingest.rpc.h"
 #include "platform/clock/clock.h"
@@ -24,15 +25,16 @@ namespace expanse::data_plane {
 
 class IngestService final : public data::v1::IngestService {
  public:
-  /// Everything outlives the service. new_id mints execution ids.
+  /// Everything outlives the service. new_id mints execution ids. counters may be null.
   IngestService(storage::Database& database, storage::SeriesStore& series,
                 storage::BlobStore& blobs, const platform::Clock& clock,
-                std::function<std::string()> new_id)
+                std::function<std::string()> new_id, IngestCounters* counters = nullptr)
       : database_(database),
         series_(series),
         blobs_(blobs),
         clock_(clock),
-        new_id_(std::move(new_id)) {}
+        new_id_(std::move(new_id)),
+        counters_(counters) {}
 
   Result<data::v1::PushResponse> Push(const rpc::CallContext& context,
                                       const data::v1::PushRequest& request) override;
@@ -63,6 +65,7 @@ class IngestService final : public data::v1::IngestService {
   storage::BlobStore& blobs_;
   const platform::Clock& clock_;
   std::function<std::string()> new_id_;
+  IngestCounters* counters_;
   /// One push of a source at a time; by hash of the source.
   std::array<std::mutex, 64> source_locks_;
   std::mutex known_mutex_;

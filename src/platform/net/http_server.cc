@@ -309,9 +309,9 @@ Result<std::unique_ptr<HttpServer>> HttpServer::Start(HttpServerOptions options,
   return std::unique_ptr<HttpServer>(new HttpServer(std::move(impl)));
 }
 
-HttpServer::~HttpServer() { Stop(); }
+HttpServer::~HttpServer() { Stop(impl_->shared->options.stop_timeout); }
 
-void HttpServer::Stop() {
+void HttpServer::Stop(Millis timeout) {
   if (!impl_->io_thread.joinable()) return;
   Shared& shared = *impl_->shared;
   std::promise<void> draining;
@@ -322,7 +322,7 @@ void HttpServer::Stop() {
     draining.set_value();
   });
   draining.get_future().wait();
-  const bool ended = shared.AwaitEnd(shared.options.stop_timeout);
+  const bool ended = shared.AwaitEnd(timeout);
   if (!ended) {
     const int left = shared.Count();
     log::Warning("http.stop_cut", {{"url", url()}, {"connections", left}});

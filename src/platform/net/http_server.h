@@ -21,7 +21,7 @@ struct HttpServerOptions {
   int max_connections = 4096;
   int max_queued_requests = 1024;    // more: 503 with Retry-After
   Millis idle_timeout{60'000};       // also for a half-sent request
-  Millis stop_timeout{10'000};       // see HttpServer::Stop
+  Millis stop_timeout{10'000};       // of the destructor's Stop
   std::string tls_certificate_file;  // PEM; empty: plain HTTP
   std::string tls_key_file;
 };
@@ -39,15 +39,15 @@ struct HttpServerStats {
 class HttpServer {
  public:
   static Result<std::unique_ptr<HttpServer>> Start(HttpServerOptions options, HttpHandler handler);
-  /// Stop().
+  /// Stop(stop_timeout).
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
   /// Stops accepting, closes idle connections, lets requests that have begun end and their answers
-  /// go out. After stop_timeout, connections that are left are cut and queued requests forgotten;
-  /// only a handler that still runs is waited for. Joins every thread. Once.
-  void Stop();
+  /// go out. After the time-out, connections that are left are cut and queued requests forgotten;
+  /// only a handler that still runs is waited for. Joins every thread. A second call does nothing.
+  void Stop(Millis timeout);
 
   uint16_t port() const;
   /// "http://127.0.0.1:8081"

@@ -147,7 +147,7 @@ TEST(HttpServer, AStopLetsARequestEndAndClosesWhatIsIdle) {
     answer = NewCurlHttpClient()->Do(call);
   });
   gate.entered.get_future().wait();
-  std::thread stopper([&] { (*server)->Stop(); });
+  std::thread stopper([&] { (*server)->Stop(Millis(20'000)); });
   char c = 0;
   EXPECT_EQ(::recv(idle, &c, 1, 0), 0) << "closed at once";
   ::close(idle);
