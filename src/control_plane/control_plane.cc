@@ -11,7 +11,7 @@
 #include "control_plane/store/credentials.h"
 #include "platform/fs/fs.h"
 #include "storage/backup/backup.h"
-#include "storage/relational/migrate.h"
+#include "storage/relational/open_migrated.h"
 
 namespace expanse::control_plane {
 
@@ -54,9 +54,8 @@ Result<std::unique_ptr<ControlPlane>> ControlPlane::Open(Options options, platfo
     return Error(Code::kInvalidArgument, "the control plane needs a data directory");
   EXPANSE_CHECK_OK(platform::Fs().MakeDirs(dir, 0700));
   EXPANSE_CHECK_OK(storage::RefuseHalfRestored(dir));
-  EXPANSE_TRY(auto database,
-              storage::Database::Open("sqlite:" + platform::JoinPath(dir, "control.db")));
-  EXPANSE_CHECK_OK(storage::Migrate(*database, storage::ControlMigrations()));
+  EXPANSE_TRY(auto database, storage::OpenMigrated(platform::JoinPath(dir, "control.db"),
+                                                   storage::ControlMigrations()));
   EXPANSE_TRY(const bool has_credentials,
               database->Read([](storage::Transaction& tx) { return HasCredentials(tx); }));
   EXPANSE_TRY(auto keys, ServerKeys::Open(platform::JoinPath(dir, "control-keys.json"),

@@ -17,7 +17,7 @@
 #include "storage/backup/backup.h"
 #include "storage/blob/blob_store.h"
 #include "storage/relational/database.h"
-#include "storage/relational/migrate.h"
+#include "storage/relational/open_migrated.h"
 #include "storage/series/series_store.h"
 
 namespace expanse::data_plane {
@@ -111,8 +111,7 @@ Result<std::unique_ptr<DataPlane>> DataPlane::Open(Options options, platform::Cl
   EXPANSE_TRY(const std::string dir, fs.RealPath(options.data_dir));
   options.data_dir = dir;
   EXPANSE_CHECK_OK(storage::RefuseHalfRestored(dir));
-  EXPANSE_TRY(auto database, storage::Database::Open("sqlite:" + dir + "/data.db"));
-  EXPANSE_CHECK_OK(storage::Migrate(*database, storage::DataMigrations()));
+  EXPANSE_TRY(auto database, storage::OpenMigrated(dir + "/data.db", storage::DataMigrations()));
   EXPANSE_TRY(auto blobs, storage::BlobStore::Open("file:" + dir + "/blobs"));
   EXPANSE_TRY(auto series, storage::SeriesStore::Open("file:" + dir + "/series"));
   return std::unique_ptr<DataPlane>(

@@ -12,7 +12,7 @@
 #include "rpc/channel.h"
 #include "storage/backup/backup.h"
 #include "storage/relational/database.h"
-#include "storage/relational/migrate.h"
+#include "storage/relational/open_migrated.h"
 
 namespace expanse::intelligence {
 namespace {
@@ -69,9 +69,8 @@ Result<std::unique_ptr<Intelligence>> Intelligence::Open(Options options, platfo
     return Error(Code::kInvalidArgument, "the intelligence plane needs a data directory");
   EXPANSE_CHECK_OK(platform::Fs().MakeDirs(dir, 0700));
   EXPANSE_CHECK_OK(storage::RefuseHalfRestored(dir));
-  EXPANSE_TRY(auto database,
-              storage::Database::Open("sqlite:" + platform::JoinPath(dir, "intelligence.db")));
-  EXPANSE_CHECK_OK(storage::Migrate(*database, storage::IntelligenceMigrations()));
+  EXPANSE_TRY(auto database, storage::OpenMigrated(platform::JoinPath(dir, "intelligence.db"),
+                                                   storage::IntelligenceMigrations()));
   return std::unique_ptr<Intelligence>(
       new Intelligence(std::make_unique<Parts>(options, dir, std::move(database), clock, random)));
 }

@@ -16,6 +16,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -92,6 +93,8 @@ class RunTable {
 
   /// JSON. A file that cannot be read is an error: starting anew is the caller's decision.
   Status Load(const platform::Fs& fs, const std::string& path);
+  /// The content of such a file. kDataLoss or kInvalidArgument: damaged, nothing of it is used.
+  Status Parse(std::string_view text);
   Status Save(const platform::Fs& fs, const std::string& path) const;
 
  private:

@@ -1,13 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // The run table on disk: JSON, written whole and atomically. Text is bytes and kept as such.
+#include <cstdio>
+
 #include "base/strings.h"
 #include "collect/slurm/json_fields.h"
 #include "collect/slurm/run_table.h"
+#include "platform/crypto/crypto.h"
 
 namespace expanse::collect::slurm {
 namespace {
 
 namespace json = boost::json;
+
+constexpr std::string_view kChecksum = "\ncrc32c=";
+
+std::string ChecksumLine(std::string_view text) {
+  char line[32];
+  std::snprintf(line, sizeof line, "\ncrc32c=%08x\n", platform::Crc32c(text));
+  return line;
+}
 
 void Put(json::object* out, const char* key, const std::optional<int64_t>& value) {
   if (value) (*out)[key] = *value;
@@ -139,8 +150,21 @@ RunState FromJson(const json::object& in) {
 Status RunTable::Load(const platform::Fs& fs, const std::string& path) {
   if (!fs.Exists(path)) return {};
   EXPANSE_TRY(const std::string text, fs.Read(path, size_t{1} << 30));
-  auto root = ParseToolJson(text);
-  if (!root.ok()) return root.error().WithContext(path);
+  const Status parsed = Parse(text);
+  if (!parsed.ok()) return parsed.error().WithContext(path);
+  return {};
+}
+
+Status RunTable::Parse(std::string_view text) {
+  const size_t at = text.rfind(kChecksum);
+  const bool has_checksum =
+      at != std::string_view::npos && text.substr(at) == ChecksumLine(text.substr(0, at));
+  auto root = ParseToolJson(std::string(has_checksum ? text.substr(0, at) : text));
+  if (!root.ok()) return root.error();
+  // A flipped digit of the cursor would skip what accounting says. Version 0.1 (format 1) had no
+  // checksum.
+  if (!has_checksum && JsonInt(*root, "format").value_or(0) != 1)
+    return Error(Code::kDataLoss, "the checksum of the run table is wrong");
   sacct_cursor = JsonInt(*root, "sacct_cursor").value_or(0);
   runs_.clear();
   if (const auto* runs = JsonArray(*root, "runs")) {
@@ -156,13 +180,15 @@ Status RunTable::Load(const platform::Fs& fs, const std::string& path) {
 
 Status RunTable::Save(const platform::Fs& fs, const std::string& path) const {
   json::object root;
-  root["format"] = 1;
+  root["format"] = 2;
   root["sacct_cursor"] = sacct_cursor;
   json::array runs;
   runs.reserve(runs_.size());
   for (const auto& [id, run] : runs_) runs.push_back(ToJson(run));
   root["runs"] = std::move(runs);
-  return fs.WriteAtomic(path, json::serialize(root), 0600);
+  std::string text = json::serialize(root);
+  text += ChecksumLine(text);
+  return fs.WriteAtomic(path, text, 0600);
 }
 
 }  // namespace expanse::collect::slurm
