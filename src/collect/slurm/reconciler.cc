@@ -32,11 +32,19 @@ struct Reconciler::Answers {
 };
 
 void Reconciler::Answers::Take(RecordBatch* batch, RunTable* table) {
-  for (auto& job : batch->jobs) {
-    const RunState* run = job.segments.empty() ? table->FindByPart(job) : nullptr;
-    const bool later = run != nullptr && run->IsResized() && job.submit != run->attempt_submit;
-    (later || IsLaterPartAlone(job) ? parts : sacct).push_back(std::move(job));
-  }
+  // Without SLUIDs only the controller tells when a job was resized.
+  std::set<std::pair<int64_t, int64_t>> resizes;
+  if (squeue.ok())
+    for (const JobRecord& live : squeue->jobs)
+      if (live.resized) resizes.emplace(live.job_id, *live.resized);
+  const auto is_later_part = [&](const JobRecord& job) {
+    if (!job.segments.empty() || !job.submit) return false;
+    if (IsLaterPartAlone(job)) return true;
+    const RunState* run = table->FindByPart(job);
+    if (run != nullptr && run->IsResized()) return job.submit != run->attempt_submit;
+    return resizes.contains({job.job_id, *job.submit});
+  };
+  for (auto& job : batch->jobs) (is_later_part(job) ? parts : sacct).push_back(std::move(job));
 }
 
 /// Parts that asking by id did not complete stand for themselves.

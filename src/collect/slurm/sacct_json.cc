@@ -30,7 +30,7 @@ StepRecord ReadStep(const json::object& s) {
   ReadState(s, "state", &step.state, &state_text);
   step.exit = ReadJsonExit(s, "exit_code").status;
   step.start = JsonPositive(s, "time.start");
-  step.end = JsonPositive(s, "time.end");
+  if (step.state != "RESIZING") step.end = JsonPositive(s, "time.end");
   step.tasks = JsonPositive(s, "tasks.count");
   step.cpu_seconds = ReadSeconds(s, "time.total");
   step.allocated = ReadJsonTres(JsonArray(s, "tres.allocated"));

@@ -166,7 +166,8 @@ StepRecord ReadStepRow(const Row& r, std::string_view step_id, const SacctDialec
   // Step codes are shifted like job codes; a step that a node failure ended has none.
   step.exit = ReadExit(r[kExit], dialect);
   step.start = ParseSlurmTime(r[kStart]);
-  step.end = ParseSlurmTime(r[kEnd]);
+  // 22.05 closes the first steps' rows when their job is resized; the steps go on.
+  if (step.state != "RESIZING") step.end = ParseSlurmTime(r[kEnd]);
   step.tasks = ParseInt64(r[kTasks]);
   if (auto nodes = ExpandHostList(r[kNodes])) step.nodes = std::move(*nodes);
   step.max_rss_bytes = ParseSlurmSize(r[kMaxRss], 1);

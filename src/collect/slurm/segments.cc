@@ -14,7 +14,9 @@ namespace {
 constexpr std::string_view kCrockford = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
 SegmentRecord SegmentOf(const JobRecord& row) {
-  return {row.sluid, row.db_index, row.submit, row.start, row.end, row.allocated};
+  // The row of a later part has the run's start in 22.05, and its own in 26.05.
+  const std::optional<int64_t> start = row.start ? std::max(row.start, row.submit) : row.start;
+  return {row.sluid, row.db_index, row.submit, start, row.end, row.allocated};
 }
 
 bool Follows(const JobRecord& earlier, const JobRecord& later) {
@@ -64,22 +66,6 @@ void Append(const JobRecord& later, JobRecord* run) {
   }
   out.steps = std::move(steps);
   *run = std::move(out);
-}
-
-/// In place of what the rows show, which is the request after the resize.
-void KeepOriginalRequest(JobRecord* run) {
-  const Tres original = OriginalRequest(*run);
-  const std::string why = "the run was resized: accounting shows only the request after that";
-  const auto settle = [&](std::optional<int64_t> first, std::optional<int64_t>* shown,
-                          const char* field) {
-    if (!first && *shown) run->unknown[std::string("requested.") + field] = why;
-    *shown = first;
-  };
-  settle(original.cpus, &run->requested.cpus, "cpu_cores");
-  settle(original.memory_bytes, &run->requested.memory_bytes, "memory_bytes");
-  settle(original.nodes, &run->requested.nodes, "nodes");
-  run->req_cpus = original.cpus;
-  run->req_nodes = original.nodes;
 }
 
 }  // namespace
@@ -138,15 +124,28 @@ Tres OriginalRequest(const JobRecord& job) {
   }
   if (!job.submit_line) return out;
   const SubmitRequest asked = ReadSubmitRequest(*job.submit_line);
+  if (!out.nodes) out.nodes = asked.nodes;
+  if (!out.nodes && !job.segments.empty()) out.nodes = job.segments.front().allocated.nodes;
   if (asked.memory_per_node && out.nodes)
     out.memory_bytes = *asked.memory_per_node * *out.nodes;
-  else if (asked.memory_per_node && asked.nodes.value_or(1) == 1 &&
-           (job.segments.empty() || job.segments.front().allocated.nodes.value_or(1) == 1))
-    out.memory_bytes = *asked.memory_per_node;
   else if (asked.memory_per_cpu && out.cpus)
     out.memory_bytes = *asked.memory_per_cpu * *out.cpus;
-  if (!out.nodes) out.nodes = asked.nodes;
   return out;
+}
+
+void ShowOriginalRequest(JobRecord* run) {
+  const Tres original = OriginalRequest(*run);
+  const std::string why = "the run was resized: only the request after that is shown";
+  const auto settle = [&](std::optional<int64_t> first, std::optional<int64_t>* shown,
+                          const char* field) {
+    if (!first && *shown) run->unknown[std::string("requested.") + field] = why;
+    *shown = first;
+  };
+  settle(original.cpus, &run->requested.cpus, "cpu_cores");
+  settle(original.memory_bytes, &run->requested.memory_bytes, "memory_bytes");
+  settle(original.nodes, &run->requested.nodes, "nodes");
+  run->req_cpus = original.cpus;
+  run->req_nodes = original.nodes;
 }
 
 void MergeSegments(RecordBatch* batch) {
@@ -178,7 +177,7 @@ void MergeSegments(RecordBatch* batch) {
     // A part that a later one has to follow: its request is the new one already.
     if (jobs[i].state == "RESIZING" && jobs[i].segments.empty())
       jobs[i].segments.push_back(SegmentOf(jobs[i]));
-    if (!jobs[i].segments.empty()) KeepOriginalRequest(&jobs[i]);
+    if (!jobs[i].segments.empty()) ShowOriginalRequest(&jobs[i]);
     out.push_back(std::move(jobs[i]));
   }
   jobs = std::move(out);

@@ -34,6 +34,10 @@ void MergeSegments(RecordBatch* batch);
 /// True: the row is a later part of a resized run whose first part was not in the answer.
 bool IsLaterPartAlone(const JobRecord& job);
 
+/// Puts what a resized run was asked for at first in the place of what its record shows; what
+/// cannot be told is absent and named ("requested.memory_bytes").
+void ShowOriginalRequest(JobRecord* run);
+
 /// What a resized run was asked for, from its submit line and the allocation of its first steps.
 /// Only what is found is set.
 Tres OriginalRequest(const JobRecord& job);

@@ -146,6 +146,10 @@ TEST(Segments, ScontrolOfAResizedJobShowsTheNewRequestAndWhenItWasResized) {
   ASSERT_NE(job, nullptr);
   EXPECT_EQ(job->resized, job->start.value() + 13);
   EXPECT_EQ(job->requested.memory_bytes, 300 * kMiB);
+  // Nothing else seen, and no --mem on the submit line: the request is unknown, not 300 MiB.
+  const auto alone = BuildFacts(*job, {6, *job->submit, 0}, {});
+  EXPECT_FALSE(alone.execution().requested().has_memory_bytes());
+  EXPECT_THAT(alone.execution().requested().unknown().at("memory_bytes"), HasSubstr("resized"));
   RunContext context;
   context.original_request = ParseTres("cpu=1,mem=600M,node=1", kMiB);
   const auto facts = BuildFacts(*job, {6, *job->submit, 0}, context);

@@ -62,6 +62,37 @@ const Case kCases[] = {
     {"StageOut", "STAGE_OUT", true, "0:0", "", "", {}, kR, kNone, kNoCause},
     {"Signaling", "SIGNALING", true, "0:0", "", "", {}, kR, kNone, kNoCause},
     {"Stopped", "STOPPED", true, "0:0", "", "", {}, kR, kNone, kNoCause},
+    {"PowerUp", "POWER_UP_NODE", true, "0:0", "", "", {}, kR, kNone, kNoCause},
+    {"LaunchFailedState",
+     "LAUNCH_FAILED",
+     true,
+     "1:0",
+     "",
+     "",
+     {},
+     kF,
+     kUnknown,
+     ENDING_CAUSE_LAUNCH_FAILURE},
+    {"ReconfigurationFailed",
+     "RECONFIG_FAIL",
+     true,
+     "1:0",
+     "",
+     "",
+     {},
+     kF,
+     kUnknown,
+     ENDING_CAUSE_LAUNCH_FAILURE},
+    {"NodeFailureOf2411",
+     "NODE_FAIL",
+     true,
+     "0:1",
+     "0:0",
+     "NodeDown",
+     {},
+     kF,
+     kUnknown,
+     ENDING_CAUSE_NODE_FAILURE},
     {"Suspended", "SUSPENDED", true, "0:0", "", "", {}, kR, kNone, kNoCause},
     {"Resizing", "RESIZING", true, "0:0", "", "", {}, kR, kNone, kNoCause},
     {"Completed",
@@ -277,6 +308,23 @@ const Case kCases[] = {
 };
 INSTANTIATE_TEST_SUITE_P(EveryState, StateMap, ::testing::ValuesIn(kCases),
                          [](const auto& i) { return std::string(i.param.name); });
+
+TEST(StateMap, HasARowForEveryStateAndFlagOfTheThreeVersions) {
+  // Base states and flags of slurm.h up to 26.05, but UPDATE_DB and EXPEDITING, which stand beside
+  // a base state only.
+  for (const char* state :
+       {"PENDING",       "RUNNING",       "SUSPENDED",     "COMPLETED",   "CANCELLED",
+        "FAILED",        "TIMEOUT",       "NODE_FAIL",     "PREEMPTED",   "BOOT_FAIL",
+        "DEADLINE",      "OUT_OF_MEMORY", "LAUNCH_FAILED", "REQUEUED",    "REQUEUE_HOLD",
+        "SPECIAL_EXIT",  "RESIZING",      "CONFIGURING",   "COMPLETING",  "STOPPED",
+        "RECONFIG_FAIL", "POWER_UP_NODE", "REVOKED",       "REQUEUE_FED", "RESV_DEL_HOLD",
+        "SIGNALING",     "STAGE_OUT"}) {
+    JobRecord job;
+    job.state = state;
+    job.node_list = "n1";
+    EXPECT_NE(EndingOf(job).status, EXECUTION_STATUS_UNKNOWN) << state;
+  }
+}
 
 struct Recording {
   int64_t id;

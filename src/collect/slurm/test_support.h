@@ -49,10 +49,10 @@ inline std::vector<std::vector<std::string>> RecordedRows(const std::string& nam
 }
 
 /// The same in the form with a mark after each field.
-inline std::string Marked(const std::string& psv) {
+inline std::string Marked(const std::string& psv, const std::string& mark = "|") {
   std::string out;
   for (const auto& row : RowsOf(psv)) {
-    for (const std::string& field : row) out += field + "|";
+    for (const std::string& field : row) out += field + mark;
     out += "\n";
   }
   return out;

@@ -10,7 +10,10 @@
 #include "collect/slurm/sacct_reader.h"
 #include "collect/slurm/scontrol_job_parser.h"
 #include "collect/slurm/secrets_filter.h"
+#include "collect/slurm/segments.h"
+#include "collect/slurm/slurm_version.h"
 #include "collect/slurm/squeue_reader.h"
+#include "collect/slurm/submit_line.h"
 
 namespace expanse::collect::slurm {
 namespace {
@@ -44,6 +47,24 @@ int ReadOne(const uint8_t* data, size_t size) {
     case 'a':
       if (const auto batch = ParseSacctText(text, kMark); batch.ok()) Build(*batch);
       break;
+    case 'A':  // as 26.05 is read
+      if (const auto batch = ParseSacctText(text, kMark, {true, MaxRssKind::kCgroupPeak});
+          batch.ok())
+        Build(*batch);
+      break;
+    case 'k':
+      if (const auto batch = ParseScontrolJson(text); batch.ok()) Build(*batch);
+      break;
+    case 'f':
+      (void)SacctTextArguments({}, kMark, ParseSacctFields(text));
+      (void)ParseSlurmVersion(text);
+      break;
+    case 'l':
+      (void)ReadSubmitRequest(text);
+      (void)SubmitLineOption(std::string(text), "output", 'o');
+      if (const auto index = IndexOfSluid(text); index && SluidOfIndex(*index) != text)
+        std::abort();
+      break;
     case 'j':
       if (const auto batch = ParseSacctJson(text); batch.ok()) Build(*batch);
       break;
@@ -51,6 +72,13 @@ int ReadOne(const uint8_t* data, size_t size) {
       data::v1::ComputeFacts facts;
       ParseNodes(text, &facts);
       ParsePartitions(text, &facts);
+      break;
+    }
+    case 'N': {
+      data::v1::ComputeFacts facts;
+      (void)ParseNodesJson(text, &facts);
+      std::string bytes;
+      if (!facts.SerializeToString(&bytes)) std::abort();
       break;
     }
     case 's': {
