@@ -320,8 +320,9 @@ Status SpoolReader::Acknowledge(const std::string& source_id, uint64_t through) 
                                              " in " + s.directory + ", but only " +
                                              std::to_string(s.returned) + " was read");
   if (s.cursor.source_id == source_id && through <= s.cursor.acknowledged) return {};
-  s.cursor = {source_id, through};
-  EXPANSE_CHECK_OK(WriteCursor(s.directory, s.cursor));
+  const ReaderCursor cursor{source_id, through};
+  EXPANSE_CHECK_OK(WriteCursor(s.directory, cursor));
+  s.cursor = cursor;
   EXPANSE_TRY(const auto segments, ListSegments(s.directory));
   for (size_t i = 0; i + 1 < segments.size(); ++i) {
     if (segments[i + 1].first_sequence > through + 1) break;

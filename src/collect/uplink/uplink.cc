@@ -6,15 +6,38 @@
 #include "base/log.h"
 
 namespace expanse::collect::uplink {
+namespace {
+
+/// Whether the call failed for a reason that every source would meet: nobody answers, the setup of
+/// this machine is wrong, the credential or the URL is.
+bool IsOfEverySource(Code code) {
+  switch (code) {
+    case Code::kUnavailable:
+    case Code::kDeadlineExceeded:
+    case Code::kCanceled:
+    case Code::kUnauthenticated:
+    case Code::kFailedPrecondition:
+    case Code::kUnimplemented:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+Millis Uplink::Backoff::Grow(const UplinkOptions& options) {
+  wait = wait.count() == 0 ? options.first_backoff : std::min(wait * 2, options.most_backoff);
+  return wait;
+}
 
 Uplink::Uplink(rpc::Channel& channel, Secret credential, const platform::Clock& clock,
                UplinkOptions options)
     : client_(channel), credential_(std::move(credential)), clock_(clock), options_(options) {}
 
 void Uplink::NoteFailure(const Error& error) {
-  backoff_ = backoff_.count() == 0 ? options_.first_backoff
-                                   : std::min(backoff_ * 2, options_.most_backoff);
-  not_before_ = clock_.Mono() + backoff_;
+  const Millis wait = backoff_.Grow(options_);
+  not_before_ = clock_.Mono() + wait;
   const std::lock_guard lock(mutex_);
   if (health_.status != "degraded") {
     health_.status = "degraded";
@@ -24,13 +47,37 @@ void Uplink::NoteFailure(const Error& error) {
   health_.reason = error.message();
 }
 
-void Uplink::NoteResponse(const data::v1::PushResponse& response, uint64_t accepted) {
-  backoff_ = Millis(0);
+Error Uplink::NoteStuck(const SpoolBatch& batch, const Error& error) {
+  const std::lock_guard lock(mutex_);
+  auto [it, added] = stuck_.try_emplace(batch.source_id);
+  Stuck& stuck = it->second;
+  if (added) {
+    stuck.since_ms = ToUnixMillis(clock_.Now());
+    log::Warning("uplink.source_stuck", {{"source", batch.source_id},
+                                         {"sequence", batch.first_sequence},
+                                         {"reason", error.message()}});
+  }
+  stuck.error = error;
+  stuck.not_before = clock_.Mono() + stuck.backoff.Grow(options_);
+  return error;
+}
+
+Status Uplink::WaitsStill(const std::string& source_id) const {
+  const std::lock_guard lock(mutex_);
+  const auto it = stuck_.find(source_id);
+  if (it == stuck_.end() || clock_.Mono() >= it->second.not_before) return {};
+  return it->second.error;
+}
+
+void Uplink::NoteResponse(const std::string& source_id, const data::v1::PushResponse& response,
+                          uint64_t accepted) {
+  backoff_ = Backoff{};
   for (const auto& rejected : response.rejected())
     log::Warning(
         "uplink.record_rejected",
         {{"sequence", static_cast<uint64_t>(rejected.sequence())}, {"reason", rejected.reason()}});
   const std::lock_guard lock(mutex_);
+  if (stuck_.erase(source_id) > 0) log::Info("uplink.source_goes_on", {{"source", source_id}});
   if (health_.status != "ok") {
     health_.since_ms = ToUnixMillis(clock_.Now());
     log::Info("uplink.delivers_again", {{"after", health_.reason}});
@@ -52,48 +99,47 @@ Result<data::v1::PushResponse> Uplink::Push(const SpoolBatch& batch) {
   return client_.Push(credential_.Reveal(), request, Deadline::In(options_.call_timeout));
 }
 
+Status Uplink::SendHalves(SpoolReader& reader, const SpoolBatch& batch, DrainReport* report) {
+  SpoolBatch half = batch;
+  const size_t middle = batch.records.size() / 2;
+  half.records.resize(middle);
+  EXPANSE_CHECK_OK(SendBatch(reader, half, report));
+  half = batch;
+  half.first_sequence += middle;
+  half.records.erase(half.records.begin(),
+                     half.records.begin() + static_cast<std::ptrdiff_t>(middle));
+  return SendBatch(reader, half, report);
+}
+
 Status Uplink::SendBatch(SpoolReader& reader, const SpoolBatch& batch, DrainReport* report) {
   auto response = Push(batch);
   if (!response.ok()) {
-    const Code code = response.error().code();
-    // "Too much" is also what a full disk over there may be called: then each single record is
-    // refused as well, and none may be given up for it.
-    const bool too_much = code == Code::kInvalidArgument || code == Code::kResourceExhausted ||
-                          code == Code::kOutOfRange;
-    if (!too_much) return response.error();
-    if (batch.records.size() == 1) {
-      if (code == Code::kResourceExhausted &&
-          batch.records[0].ByteSizeLong() <= options_.most_record_bytes)
-        return response.error();
-      // Whatever it is, the data plane will never take it; what follows must not wait for it.
-      log::Error("uplink.record_refused", {{"source", batch.source_id},
-                                           {"sequence", batch.first_sequence},
-                                           {"reason", response.error().message()}});
-      data::v1::PushResponse refused;
-      refused.add_rejected()->set_sequence(batch.first_sequence);
-      NoteResponse(refused, 0);
-      return reader.Acknowledge(batch.source_id, batch.first_sequence);
+    // A refused call says nothing of its records, whatever its code: a proxy, a wrong URL or a
+    // full disk over there may have refused it. Only an answer of Push names records that the data
+    // plane will never take.
+    if (IsOfEverySource(response.error().code())) {
+      NoteFailure(response.error());
+      return response.error();
     }
-    SpoolBatch half = batch;
-    const size_t middle = batch.records.size() / 2;
-    half.records.resize(middle);
-    EXPANSE_CHECK_OK(SendBatch(reader, half, report));
-    half = batch;
-    half.first_sequence += middle;
-    half.records.erase(half.records.begin(),
-                       half.records.begin() + static_cast<std::ptrdiff_t>(middle));
-    return SendBatch(reader, half, report);
+    if (response.error().code() == Code::kResourceExhausted && batch.records.size() > 1)
+      return SendHalves(reader, batch, report);  // perhaps too large for something on the way
+    return NoteStuck(batch, response.error());
   }
   const uint64_t through =
       std::min<uint64_t>(response->acknowledged_through(), batch.last_sequence());
   if (through < batch.first_sequence)
-    return Error(Code::kUnavailable, "the data plane acknowledged nothing of a batch");
+    return NoteStuck(
+        batch, Error(Code::kInternal, "the data plane acknowledged nothing of a batch of source " +
+                                          batch.source_id));
   const uint64_t accepted = through - batch.first_sequence + 1;
-  EXPANSE_CHECK_OK(reader.Acknowledge(batch.source_id, through));
-  NoteResponse(*response, accepted);
+  const Status acknowledged = reader.Acknowledge(batch.source_id, through);
+  if (!acknowledged.ok()) return NoteStuck(batch, acknowledged.error());
+  NoteResponse(batch.source_id, *response, accepted);
   report->delivered += accepted;
   if (through < batch.last_sequence())
-    return Error(Code::kUnavailable, "the data plane acknowledged only a part of a batch");
+    return NoteStuck(batch, Error(Code::kInternal,
+                                  "the data plane acknowledged only a part of a batch of source " +
+                                      batch.source_id));
   return {};
 }
 
@@ -115,10 +161,10 @@ Result<DrainReport> Uplink::Drain(SpoolReader& reader, const Inspector& inspect)
     report.held = ready < batch->records.size();
     batch->records.resize(ready);
     if (ready > 0) {
-      const Status sent = SendBatch(reader, *batch, &report);
+      Status sent = WaitsStill(batch->source_id);
+      if (sent.ok()) sent = SendBatch(reader, *batch, &report);
       if (!sent.ok()) {
         reader.Rewind();
-        NoteFailure(sent.error());
         return sent.error();
       }
     }
@@ -131,7 +177,14 @@ Result<DrainReport> Uplink::Drain(SpoolReader& reader, const Inspector& inspect)
 
 UplinkHealth Uplink::health() const {
   const std::lock_guard lock(mutex_);
-  return health_;
+  UplinkHealth health = health_;
+  if (health.status == "ok" && !stuck_.empty()) {
+    const Stuck& first = stuck_.begin()->second;
+    health.status = "degraded";
+    health.reason = first.error.message();
+    health.since_ms = first.since_ms;
+  }
+  return health;
 }
 
 }  // namespace expanse::collect::uplink

@@ -2,10 +2,12 @@
 // Sends spools to the data plane: batches in order with the spool's own source id and sequences,
 // acknowledged in the spool only after the data plane acknowledged them. A batch that was sent
 // before a crash and not acknowledged in the spool is sent again; the data plane knows it by
-// (source, sequence), so that each record counts exactly once.
+// (source, sequence), so that each record counts exactly once. A record is given up only when the
+// data plane's answer names it as refused; a call that fails never gives one up.
 #pragma once
 
 #include <functional>
+#include <map>
 #include <mutex>
 #include <string>
 
@@ -21,8 +23,6 @@ namespace expanse::collect::uplink {
 struct UplinkOptions {
   size_t batch_records = 1000;
   size_t batch_bytes = 4 << 20;
-  /// A data plane takes every record up to this size when it has room (its own bound is 16 MiB).
-  size_t most_record_bytes = 16 << 20;
   Millis first_backoff{1'000};
   Millis most_backoff{60'000};
   Millis call_timeout{60'000};
@@ -55,24 +55,44 @@ class Uplink {
   Uplink(rpc::Channel& channel, Secret credential, const platform::Clock& clock,
          UplinkOptions options = {});
 
-  /// Sends what waits in one spool. kUnavailable at once while a back-off runs after a failure.
+  /// Sends what waits in one spool. kUnavailable at once while a back-off runs after a failure that
+  /// every spool would meet. What only this spool meets (the data plane refuses its batch, its
+  /// cursor cannot be written) is returned with its own code, here and until its own back-off ends.
   Result<DrainReport> Drain(SpoolReader& reader, const Inspector& inspect);
   UplinkHealth health() const;
 
  private:
   Result<data::v1::PushResponse> Push(const SpoolBatch& batch);
   Status SendBatch(SpoolReader& reader, const SpoolBatch& batch, DrainReport* report);
-  void NoteResponse(const data::v1::PushResponse& response, uint64_t accepted);
+  Status SendHalves(SpoolReader& reader, const SpoolBatch& batch, DrainReport* report);
+  void NoteResponse(const std::string& source_id, const data::v1::PushResponse& response,
+                    uint64_t accepted);
   void NoteFailure(const Error& error);
+  /// A source that does not go on, for a reason of its own.
+  Error NoteStuck(const SpoolBatch& batch, const Error& error);
+  /// Its error while the source's back-off runs.
+  Status WaitsStill(const std::string& source_id) const;
+
+  struct Backoff {
+    Millis wait{0};
+    Millis Grow(const UplinkOptions& options);
+  };
+  struct Stuck {
+    Backoff backoff;
+    MonoTime not_before{};
+    int64_t since_ms = 0;
+    Error error{Code::kUnknown, ""};
+  };
 
   data::v1::IngestServiceClient client_;
   Secret credential_;
   const platform::Clock& clock_;
   UplinkOptions options_;
   MonoTime not_before_{};
-  Millis backoff_{0};
-  mutable std::mutex mutex_;
+  Backoff backoff_;
+  mutable std::mutex mutex_;  // the two below
   UplinkHealth health_;
+  std::map<std::string, Stuck> stuck_;  // by source id
 };
 
 }  // namespace expanse::collect::uplink

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collect/uplink/uplink.h"
 
+#include <filesystem>
+#include <optional>
 #include <set>
 
 #include <gmock/gmock.h>
@@ -8,6 +10,8 @@
 
 #include "collect/uplink/aggregator.h"
 #include "collect/uplink/record_queue.h"
+#include "platform/net/http_client.h"
+#include "platform/net/http_server.h"
 
 namespace expanse::collect::uplink {
 namespace {
@@ -26,15 +30,20 @@ class FakeDataPlane final : public rpc::Channel {
     EXPECT_EQ(bearer, "exp_compute_x");
     ++calls;
     if (away) return Error(Code::kUnavailable, "connection refused");
-    if (full) return Error(Code::kResourceExhausted, "disk full");
     data::v1::PushRequest push;
     push.CopyFrom(request);
+    if (refusal && (refused_source.empty() || refused_source == push.source_id())) return *refusal;
     if (push.records_size() > most_records)
       return Error(Code::kResourceExhausted, "request body too large");
     data::v1::PushResponse answer;
     uint64_t sequence = push.first_sequence();
     for (const auto& record : push.records()) {
-      if (poisoned.contains(record.node())) return Error(Code::kInvalidArgument, "malformed batch");
+      if (poisoned.contains(record.node())) {
+        auto* rejected = answer.add_rejected();
+        rejected->set_sequence(sequence++);
+        rejected->set_reason("malformed");
+        continue;
+      }
       if (stored.insert({push.source_id(), sequence}).second) taken.push_back(record);
       ++sequence;
     }
@@ -46,7 +55,8 @@ class FakeDataPlane final : public rpc::Channel {
   }
 
   bool away = false;
-  bool full = false;
+  std::optional<Error> refusal;  // of whole calls
+  std::string refused_source;    // only its calls; empty: of all
   bool lose_answer = false;
   int most_records = 1'000'000;
   std::set<std::string> poisoned;
@@ -182,19 +192,104 @@ TEST_F(UplinkTest, ARecordThatThePlaneNeverTakesDoesNotHoldUpTheOthers) {
   EXPECT_EQ(uplink_->health().rejected, 1u);
 }
 
-TEST_F(UplinkTest, AFullDiskAtThePlaneGivesUpNoRecord) {
+TEST_F(UplinkTest, ACallThatFailsGivesUpNoRecordWhateverItsCode) {
+  for (int code = 1; code <= 16; ++code) {
+    const std::string node = "a" + std::to_string(code);
+    auto writer = Writer(node);
+    for (const char* name : {"1", "2", "3"}) Append(*writer, name);
+    auto reader = Reader(node);
+    plane_.taken.clear();
+    plane_.refusal = Error(static_cast<Code>(code), "the whole call");
+    EXPECT_FALSE(uplink_->Drain(*reader, nullptr).ok()) << code;
+    EXPECT_EQ(reader->acknowledged(), 0u) << code;
+    EXPECT_EQ(uplink_->health().status, "degraded") << code;
+    EXPECT_THAT(uplink_->health().reason, HasSubstr("the whole call")) << code;
+    EXPECT_EQ(uplink_->health().rejected, 0u) << code;
+    plane_.refusal.reset();
+    clock_.Advance(Millis(60'000));
+    ASSERT_TRUE(uplink_->Drain(*reader, nullptr).ok()) << code;
+    EXPECT_THAT(Names(), ElementsAre("1", "2", "3")) << code;
+    EXPECT_EQ(uplink_->health().status, "ok") << code;
+  }
+}
+
+TEST_F(UplinkTest, NoFaultOfThisMachineAndNoProxyMakesItGiveUpARecord) {
+  auto server = platform::HttpServer::Start({}, [](const platform::HttpRequest&) {
+    // As the router says it; a proxy that changes the content type makes it do so.
+    return platform::HttpResponse{
+        415,
+        {{"content-type", "application/json"}},
+        R"({"code":"invalid_argument","message":"Content-Type must be application/proto"})"};
+  });
+  ASSERT_TRUE(server.ok());
+  const std::string port = std::to_string((*server)->port());
+  platform::HttpClientOptions no_authorities;
+  no_authorities.ca_file = dir_.path() + "/absent.pem";
+  const auto plain = platform::NewCurlHttpClient();
+  const auto without = platform::NewCurlHttpClient(no_authorities);
+  rpc::HttpChannel unsupported(*plain, "http://127.0.0.1:" + port);
+  rpc::HttpChannel bad_file(*without, "https://127.0.0.1:" + port);
+  rpc::HttpChannel bad_url(*plain, "http://[not an address");
+  rpc::HttpChannel bad_scheme(*plain, "gopher://127.0.0.1:" + port);
   auto writer = Writer("a");
   for (const char* name : {"1", "2", "3"}) Append(*writer, name);
+  for (rpc::Channel* channel :
+       std::initializer_list<rpc::Channel*>{&unsupported, &bad_file, &bad_url, &bad_scheme}) {
+    Uplink uplink(*channel, Secret("exp_compute_x"), clock_, UplinkOptions{});
+    auto reader = Reader("a");
+    EXPECT_FALSE(uplink.Drain(*reader, nullptr).ok());
+    EXPECT_EQ(reader->acknowledged(), 0u);
+    EXPECT_EQ(uplink.health().rejected, 0u);
+    EXPECT_EQ(uplink.health().status, "degraded");
+  }
   auto reader = Reader("a");
-  plane_.full = true;
-  EXPECT_FALSE(uplink_->Drain(*reader, nullptr).ok());
-  EXPECT_EQ(reader->acknowledged(), 0u);
-  EXPECT_EQ(uplink_->health().status, "degraded");
-  EXPECT_EQ(uplink_->health().rejected, 0u);
-  plane_.full = false;
-  clock_.Advance(Millis(60'000));
   ASSERT_TRUE(uplink_->Drain(*reader, nullptr).ok());
   EXPECT_THAT(Names(), ElementsAre("1", "2", "3"));
+}
+
+TEST_F(UplinkTest, ASourceThatIsRefusedDoesNotHoldUpTheOthers) {
+  auto a = Writer("a"), b = Writer("b");
+  Append(*a, "a1");
+  Append(*b, "b1");
+  plane_.refusal = Error(Code::kPermissionDenied, "source belongs to another compute");
+  plane_.refused_source = a->source_id();
+  auto aggregator = NewAggregator();
+  aggregator->Pass();
+  Append(*b, "b2");
+  for (int second = 0; second < 60; ++second) {
+    aggregator->Pass();
+    clock_.Advance(Millis(1'000));
+  }
+  EXPECT_THAT(Names(), ElementsAre("b1", "b2"));
+  EXPECT_LT(plane_.calls, 12);  // the refused one backs off
+  EXPECT_THAT(aggregator->health()[1].reason(), HasSubstr("another compute"));
+  EXPECT_THAT(uplink_->health().reason, HasSubstr("another compute"));
+  plane_.refusal.reset();
+  clock_.Advance(Millis(60'000));
+  aggregator->Pass();
+  EXPECT_THAT(Names(), ElementsAre("b1", "b2", "a1"));
+  EXPECT_EQ(uplink_->health().status, "ok");
+  EXPECT_EQ(aggregator->health()[1].status(), "ok");
+}
+
+TEST_F(UplinkTest, ACursorThatCannotBeWrittenHoldsUpItsOwnNodeOnly) {
+  auto a = Writer("a"), b = Writer("b");
+  Append(*a, "a1");
+  Append(*b, "b1");
+  const std::string cursor = dir_.path() + "/spool/a/cursor";
+  ASSERT_TRUE(fs_.MakeDirs(cursor + "/in the way", 0755).ok());
+  auto aggregator = NewAggregator();
+  aggregator->Pass();
+  aggregator->Pass();
+  EXPECT_THAT(Names(), ElementsAre("a1", "b1"));
+  EXPECT_EQ(plane_.calls, 2);  // a's batch is not sent again each second
+  EXPECT_EQ(aggregator->health()[1].status(), "degraded");
+  std::filesystem::remove_all(cursor);
+  Append(*a, "a2");
+  clock_.Advance(Millis(60'000));
+  aggregator->Pass();
+  EXPECT_THAT(Names(), ElementsAre("a1", "b1", "a2"));
+  EXPECT_EQ(Reader("a")->acknowledged(), 2u);
 }
 
 TEST_F(UplinkTest, TheQueueSurvivesItsProcess) {

@@ -101,7 +101,7 @@ class CurlHttpClient final : public HttpClient {
 
   Result<HttpResponse> Do(const HttpCall& call) override {
     CURL* handle = Take();
-    if (handle == nullptr) return Error(Code::kResourceExhausted, "HTTP client: out of memory");
+    if (handle == nullptr) return Error(Code::kUnavailable, "HTTP client: out of memory");
     auto result = Perform(handle, call);
     Put(handle);
     return result;
@@ -144,10 +144,11 @@ class CurlHttpClient final : public HttpClient {
     long verify_result = 0;
     curl_easy_getinfo(handle, CURLINFO_SSL_VERIFYRESULT, &verify_result);
     const std::string what = text[0] != '\0' ? text : curl_easy_strerror(rc);
-    const bool is_callers_fault = rc == CURLE_URL_MALFORMAT || rc == CURLE_UNSUPPORTED_PROTOCOL ||
-                                  rc == CURLE_SSL_CACERT_BADFILE;
+    // Never kInvalidArgument: that is a server's word on what was sent, and nothing was.
+    const bool is_setup = rc == CURLE_URL_MALFORMAT || rc == CURLE_UNSUPPORTED_PROTOCOL ||
+                          rc == CURLE_SSL_CACERT_BADFILE;
     const Code code = rc == CURLE_OPERATION_TIMEDOUT ? Code::kDeadlineExceeded
-                      : is_callers_fault             ? Code::kInvalidArgument
+                      : is_setup                     ? Code::kFailedPrecondition
                                                      : Code::kUnavailable;
     return Error(
         code, fmt::format("{}: {}{}", WithoutUserInfo(call.url), what, Advice(rc, verify_result)));

@@ -25,7 +25,8 @@ class HttpClient {
  public:
   virtual ~HttpClient() = default;
   /// Any HTTP status is a response. kUnavailable: no connection (with what curl says);
-  /// kDeadlineExceeded: time-out.
+  /// kDeadlineExceeded: time-out; kFailedPrecondition: nothing was sent, since the URL or the file
+  /// of authorities is none; kResourceExhausted: the answer is too large.
   virtual Result<HttpResponse> Do(const HttpCall& call) = 0;
 };
 

@@ -226,7 +226,9 @@ TEST(HttpClient, SaysWhereNobodyAnswersAndBoundsTheAnswer) {
   EXPECT_EQ(r.error().code(), Code::kUnavailable);
   EXPECT_NE(r.error().message().find(call.url), std::string::npos);
   call.url = "file:///etc/passwd";
-  EXPECT_EQ(client->Do(call).error().code(), Code::kInvalidArgument);
+  EXPECT_EQ(client->Do(call).error().code(), Code::kFailedPrecondition);
+  call.url = "http://[not an address/";
+  EXPECT_EQ(client->Do(call).error().code(), Code::kFailedPrecondition);
 }
 
 }  // namespace

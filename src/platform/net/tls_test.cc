@@ -92,6 +92,14 @@ TEST_F(TlsTest, WhatACertificateDoesNotProveIsNamed) {
   EXPECT_THAT(no_ca.error().message(), HasSubstr("absent.pem"));
 }
 
+TEST_F(TlsTest, AnAbsentFileOfAuthoritiesIsNoFaultOfTheRequest) {
+  authority_.Issue("server", "IP:127.0.0.1");
+  const auto server = Serve("server");
+  const auto r = Get(*NewCurlHttpClient({Path("absent.pem"), ""}), server->url());
+  ASSERT_FALSE(r.ok());
+  EXPECT_EQ(r.error().code(), Code::kFailedPrecondition);
+}
+
 TEST_F(TlsTest, PlainAndTlsPortsAreToldApart) {
   authority_.Issue("server", "IP:127.0.0.1");
   const auto secure = Serve("server");
