@@ -16,8 +16,7 @@ TEST(MetricCatalogue, EveryNameIsThereOnceAndExplained) {
   for (const MetricInfo& metric : MetricCatalogue()) {
     EXPECT_TRUE(names.insert(metric.name).second) << metric.name;
     EXPECT_EQ(FindMetric(metric.name), &metric);
-    EXPECT_FALSE(metric.doc.empty() || metric.unit.empty() || metric.source.empty())
-        << metric.name;
+    EXPECT_FALSE(metric.doc.empty() || metric.unit.empty() || metric.source.empty()) << metric.name;
   }
   EXPECT_EQ(FindMetric("dcgm_something"), nullptr);
 }

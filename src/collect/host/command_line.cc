@@ -13,8 +13,9 @@ namespace {
 /// "--db-password", "AWS_SECRET_ACCESS_KEY", "hf.token": a name that says a secret follows.
 bool IsSecretName(std::string_view name) {
   static constexpr std::array<std::string_view, 15> kWords = {
-      "password", "passwd", "passphrase", "secret",     "token",     "apikey", "api-key", "api_key",
-      "api.key",  "auth",   "credential", "access-key", "access_key", "private", "cookie"};
+      "password",   "passwd",     "passphrase", "secret",  "token",
+      "apikey",     "api-key",    "api_key",    "api.key", "auth",
+      "credential", "access-key", "access_key", "private", "cookie"};
   const std::string lower = ToLower(name);
   for (const std::string_view word : kWords)
     if (lower.find(word) != std::string::npos) return true;
@@ -59,8 +60,10 @@ std::string MaskedCommandLine(std::string_view cmdline, size_t max_bytes) {
   }
   std::string filtered = ToUtf8(slurm::FilterSecrets(text).text);
   if (filtered.size() > max_bytes) {
-    filtered.resize(max_bytes);
-    filtered = ToUtf8(filtered);  // the cut may be inside a character
+    // Not inside a character: back to a byte that begins one.
+    size_t end = max_bytes;
+    while (end > 0 && (static_cast<unsigned char>(filtered[end]) & 0xC0) == 0x80) --end;
+    filtered.resize(end);
   }
   return filtered;
 }

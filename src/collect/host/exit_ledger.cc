@@ -7,9 +7,10 @@
 namespace expanse::collect::host {
 namespace {
 
-constexpr int kForgetAfter = 60;  // seconds; process ids come again
-constexpr int kKeepEnded = 15;    // seconds
-constexpr int kWaitFor = 10;      // seconds for a parent's record
+constexpr int kForgetAfter = 60;   // seconds; process ids come again
+constexpr int kKeepEnded = 15;     // seconds
+constexpr int kWaitFor = 10;       // seconds for a parent's record
+constexpr int kStayForgotten = 3;  // seconds; a requeued job comes back later
 constexpr size_t kMaxKnown = 1 << 16;
 constexpr size_t kMaxWaiting = 1 << 14;
 
@@ -40,7 +41,7 @@ const ExitLedger::KnownProcess* ExitLedger::Find(int32_t pid, bool may_locate) {
 }
 
 void ExitLedger::Count(const ExitRecord& record, const std::string& step) {
-  if (step.empty()) return;
+  if (step.empty() || forgotten_.contains(step)) return;
   ExitTotals& totals = totals_[step];
   ++totals.threads;
   if (record.pid == record.process) ++totals.processes;
@@ -97,11 +98,22 @@ void ExitLedger::Age() {
     it = it->second.empty() ? waiting_.erase(it) : std::next(it);
   }
   ++seconds_;
+  std::erase_if(forgotten_,
+                [this](const auto& entry) { return seconds_ - entry.second > kStayForgotten; });
+}
+
+void ExitLedger::Forget(const std::string& step) {
+  totals_.erase(step);
+  forgotten_[step] = seconds_;
 }
 
 uint64_t ExitLedger::UnexplainedOf(std::optional<uint32_t> uid) const {
+  return CountOf(unexplained_, uid);
+}
+
+uint64_t ExitLedger::CountOf(const Unexplained& counts, std::optional<uint32_t> uid) {
   uint64_t sum = 0;
-  for (const auto& [user, count] : unexplained_)
+  for (const auto& [user, count] : counts)
     if (!uid || user == *uid) sum += count;
   return sum;
 }

@@ -4,8 +4,8 @@
 // is exact, and it holds processes that lived between two samples.
 //
 // A record does not say which cgroup it came from, and the process is gone. Its step is that of its
-// process or of its parent, as seen before or as /proc says now; a record whose parent ends later is
-// kept until that one's comes.
+// process or of its parent, as seen before or as /proc says now; a record whose parent ends later
+// is kept until that one's comes.
 #pragma once
 
 #include <cstdint>
@@ -57,12 +57,16 @@ class ExitLedger {
   void Age();
 
   ExitTotals TotalsOf(const std::string& step) const;
-  /// Forgets a step that ended.
-  void Forget(const std::string& step) { totals_.erase(step); }
+  /// Forgets a step that ended, and for some seconds what may still come of it: the same path may
+  /// be the next attempt of a requeued job.
+  void Forget(const std::string& step);
   uint64_t records() const { return records_; }
   /// Ended threads of a user of which nothing tells whether they belonged to a step.
   /// uid absent: of all users.
   uint64_t UnexplainedOf(std::optional<uint32_t> uid) const;
+  using Unexplained = std::map<uint32_t, uint64_t>;  // by user
+  static uint64_t CountOf(const Unexplained& counts, std::optional<uint32_t> uid);
+  const Unexplained& unexplained() const { return unexplained_; }
 
  private:
   struct KnownProcess {
@@ -84,7 +88,8 @@ class ExitLedger {
   std::map<std::string, ExitTotals> totals_;
   uint64_t records_ = 0;
   int64_t seconds_ = 0;
-  std::map<uint32_t, uint64_t> unexplained_;  // by user
+  Unexplained unexplained_;
+  std::map<std::string, int64_t> forgotten_;  // when, of seconds_
 };
 
 }  // namespace expanse::collect::host

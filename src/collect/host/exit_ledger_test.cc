@@ -92,6 +92,16 @@ TEST_F(ExitLedgerTest, TheStepDaemonIsNoWorkOfTheUsers) {
   EXPECT_EQ(ledger_.TotalsOf(kStep).threads, 0);
 }
 
+TEST_F(ExitLedgerTest, WhatComesLateOfAStepIsNotTheNextAttempts) {
+  living_[100] = kStep;
+  ledger_.Forget(kStep);
+  ledger_.Add(Ended(101, 100, 1));
+  EXPECT_EQ(ledger_.TotalsOf(kStep).processes, 0);
+  for (int i = 0; i < 5; ++i) ledger_.Age();
+  ledger_.Add(Ended(102, 100, 1));
+  EXPECT_EQ(ledger_.TotalsOf(kStep).processes, 1);
+}
+
 TEST_F(ExitLedgerTest, ARecordWhoseParentNeverComesIsNamedUnexplained) {
   ledger_.Add(Ended(401, 400, 5));
   for (int i = 0; i < 15; ++i) ledger_.Age();
@@ -121,14 +131,14 @@ std::string Attribute(uint16_t type, const std::string& value) {
 std::string Datagram(const taskstats& stats, size_t size = sizeof(taskstats)) {
   const std::string bytes(reinterpret_cast<const char*>(&stats), size);
   const std::string pid(4, '\1');
-  const std::string group = Attribute(TASKSTATS_TYPE_AGGR_PID,
-                                      Attribute(TASKSTATS_TYPE_PID, pid) +
-                                          Attribute(TASKSTATS_TYPE_STATS, bytes));
-  const std::string process = Attribute(TASKSTATS_TYPE_AGGR_TGID,
-                                        Attribute(TASKSTATS_TYPE_STATS, bytes));
+  const std::string group =
+      Attribute(TASKSTATS_TYPE_AGGR_PID,
+                Attribute(TASKSTATS_TYPE_PID, pid) + Attribute(TASKSTATS_TYPE_STATS, bytes));
+  const std::string process =
+      Attribute(TASKSTATS_TYPE_AGGR_TGID, Attribute(TASKSTATS_TYPE_STATS, bytes));
   nlmsghdr header{};
-  header.nlmsg_len = static_cast<uint32_t>(NLMSG_HDRLEN + GENL_HDRLEN + group.size() +
-                                           process.size());
+  header.nlmsg_len =
+      static_cast<uint32_t>(NLMSG_HDRLEN + GENL_HDRLEN + group.size() + process.size());
   header.nlmsg_type = 33;
   return std::string(reinterpret_cast<const char*>(&header), sizeof header) +
          std::string(GENL_HDRLEN, '\0') + group + process;

@@ -57,11 +57,8 @@ std::optional<std::string_view> FilePool::Read(PolledFile* file, const std::stri
     file->pool_ = this;
     ++open_;
   }
-  size_t size = 0;
-  ssize_t n = 0;
-  while (size < buffer_.size() && (n = ::pread(file->fd_, buffer_.data() + size,
-                                               buffer_.size() - size, static_cast<off_t>(size))) > 0)
-    size += static_cast<size_t>(n);
+  // One call: the kernel gives a file of one record, as all these are, in one piece.
+  const ssize_t n = ::pread(file->fd_, buffer_.data(), buffer_.size(), 0);
   if (n < 0) {
     // EOPNOTSUPP: a file that cannot be read in this state (pressure accounting switched off).
     if (errno == ENODEV) gone_ = true;
@@ -70,7 +67,7 @@ std::optional<std::string_view> FilePool::Read(PolledFile* file, const std::stri
     return std::nullopt;
   }
   if (!was_open && open_ > max_open_) file->Close();
-  return std::string_view(buffer_.data(), size);
+  return std::string_view(buffer_.data(), static_cast<size_t>(n));
 }
 
 std::optional<int64_t> FilePool::ReadCount(PolledFile* file, const std::string& directory,

@@ -18,8 +18,8 @@ namespace expanse::collect::host {
 struct Process {
   int32_t pid = 0;
   int32_t parent = 0;
-  std::string name;      // of its program, at most 15 bytes
-  std::string command;   // secrets removed
+  std::string name;         // of its program, at most 15 bytes
+  std::string command;      // secrets removed
   int64_t start_ticks = 0;  // since boot; with pid it is one process
   int64_t cpu_ticks = 0;    // its own and of its ended, waited-for children
   int32_t threads = 0;
@@ -33,7 +33,7 @@ struct StepProcesses {
   std::optional<int64_t> threads;
   std::optional<int64_t> resident_bytes;
   IoBytes io;
-  IoBytes network;  // received, sent; only with a network namespace of its own
+  IoBytes network;              // received, sent; only with a network namespace of its own
   std::string io_problem;       // why io is absent or lacks processes
   std::string network_problem;  // why network is absent
 };

@@ -34,10 +34,10 @@ INSTANTIATE_TEST_SUITE_P(
                  "tool --password [secret removed] -v"},
         MaskCase{"FlagIsValue", "tool\0--api-key=abc123\0x\0"s,
                  "tool --api-key=[secret removed] x"},
-        MaskCase{"Variable", "env\0DB_PASSWORD=abc\0run\0"s, "env DB_PASSWORD=[secret removed] run"},
+        MaskCase{"Variable", "env\0DB_PASSWORD=abc\0run\0"s,
+                 "env DB_PASSWORD=[secret removed] run"},
         MaskCase{"FlagThenFlag", "tool\0--token\0--verbose\0"s, "tool --token --verbose"},
-        MaskCase{"Nothing", ""s, ""},
-        MaskCase{"NotUtf8", "a\0\xff\0"s, "a \xef\xbf\xbd"}),
+        MaskCase{"Nothing", ""s, ""}, MaskCase{"NotUtf8", "a\0\xff\0"s, "a \xef\xbf\xbd"}),
     [](const auto& test) { return test.param.name; });
 
 TEST(CommandLines, ATokenIsKnownByItsFormAndAUrlsPasswordGoes) {
@@ -77,8 +77,8 @@ class Processes : public ::testing::Test {
   }
   void AddProcess(int pid, const std::string& network, const std::string& read_bytes) {
     const std::string directory = "/proc/" + std::to_string(pid);
-    Write(directory + "/stat", std::to_string(pid) +
-                                   " (w) S 1 1 1 0 -1 0 0 0 0 0 1 1 0 0 20 0 2 0 5 1 10 0 0\n");
+    Write(directory + "/stat",
+          std::to_string(pid) + " (w) S 1 1 1 0 -1 0 0 0 0 0 1 1 0 0 20 0 2 0 5 1 10 0 0\n");
     Write(directory + "/io", "rchar: 1\nread_bytes: " + read_bytes + "\nwrite_bytes: 8192\n");
     Write(directory + "/cmdline", "worker\0--token\0abc\0"s);
     Write(directory + "/net/dev",

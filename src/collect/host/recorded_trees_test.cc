@@ -120,9 +120,9 @@ void RecordedTree::CompareV2(const CgroupUnit& unit, const CgroupUsage& usage) {
   Same(usage.threads, Recorded(tree_, limited, "pids.current"), limited);
   Same(usage.limit_hits, Recorded(tree_, limited, "memory.events", "max"), limited);
   Same(usage.oom_kills, Recorded(tree_, whole, "memory.events", "oom_kill"), whole);
-  for (const auto& [read, key] : {std::pair(usage.anon, "anon"), std::pair(usage.file, "file"),
-                                  std::pair(usage.shmem, "shmem"),
-                                  std::pair(usage.kernel, "kernel")})
+  for (const auto& [read, key] :
+       {std::pair(usage.anon, "anon"), std::pair(usage.file, "file"),
+        std::pair(usage.shmem, "shmem"), std::pair(usage.kernel, "kernel")})
     Same(read, Recorded(tree_, limited, "memory.stat", key), limited + " " + key);
   const auto micros = [&](const char* key) {
     return Scaled(Recorded(tree_, limited, "cpu.stat", key), 1000);
@@ -173,32 +173,31 @@ TEST_P(RecordedTree, ThePathsOfProcessesNameTheirSteps) {
   const auto reader = *CgroupReader::Detect(fs, GetParam().nodes.front());
   ASSERT_TRUE(reader->Refresh().ok());
   for (const CgroupUnit& unit : reader->units()) {
-    const std::string in_task =
-        GetParam().version == 1
-            ? "9:name=systemd:/\n4:memory:/outer" + unit.path + "/task_0\n0::/\n"
-            : "0::" + unit.path + "/user/task_0\n";
+    const std::string in_task = GetParam().version == 1 ? "9:name=systemd:/\n4:memory:/outer" +
+                                                              unit.path + "/task_0\n0::/\n"
+                                                        : "0::" + unit.path + "/user/task_0\n";
     EXPECT_EQ(reader->UnitOf(in_task), unit.step_id.empty() ? "" : unit.path);
   }
   EXPECT_EQ(reader->UnitOf("4:memory:/\n0::/system.slice/ssh.service\n"), "");
   EXPECT_EQ(reader->UnitOf("0::/system.slice/other_slurmstepd.scope/job_1/step_0/user\n"), "");
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    All, RecordedTree,
-    ::testing::Values(Recording{"22.05-v1", {"n1", "n2"}, 1, 88, 0},
-                      Recording{"24.11-v1", {"t1", "t2"}, 1, 88, 0},
-                      Recording{"26.05-v1", {"s1", "s2"}, 1, 85, 0},
-                      Recording{"24.11-v2", {"cg24"}, 2, 22, 0},
-                      Recording{"26.05-v2", {"cg26"}, 2, 22, 6},
-                      Recording{"26.05-v2-extra-controllers", {"cg26"}, 2, 13, 3},
-                      Recording{"26.05-v2-job-id-paths", {"cg26"}, 2, 8, 0},
-                      Recording{"26.05-v2-stepmgr", {"cg26"}, 2, 8, 2}),
-    [](const auto& recording) {
-      std::string name = recording.param.name;
-      for (char& c : name)
-        if (c == '.' || c == '-') c = '_';
-      return name;
-    });
+INSTANTIATE_TEST_SUITE_P(All, RecordedTree,
+                         ::testing::Values(Recording{"22.05-v1", {"n1", "n2"}, 1, 88, 0},
+                                           Recording{"24.11-v1", {"t1", "t2"}, 1, 88, 0},
+                                           Recording{"26.05-v1", {"s1", "s2"}, 1, 85, 0},
+                                           Recording{"24.11-v2", {"cg24"}, 2, 22, 0},
+                                           Recording{"26.05-v2", {"cg26"}, 2, 22, 6},
+                                           Recording{
+                                               "26.05-v2-extra-controllers", {"cg26"}, 2, 13, 3},
+                                           Recording{"26.05-v2-job-id-paths", {"cg26"}, 2, 8, 0},
+                                           Recording{"26.05-v2-stepmgr", {"cg26"}, 2, 8, 2}),
+                         [](const auto& recording) {
+                           std::string name = recording.param.name;
+                           for (char& c : name)
+                             if (c == '.' || c == '-') c = '_';
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace expanse::collect::host

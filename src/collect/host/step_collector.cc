@@ -10,8 +10,8 @@
 namespace expanse::collect::host {
 namespace {
 
-constexpr uint64_t kSlowTicks = 10;         // seconds between two readings of what changes slowly
-constexpr Millis kNewStep{2'500};           // its processes come one after the other
+constexpr uint64_t kSlowTicks = 10;  // seconds between two readings of what changes slowly
+constexpr Millis kNewStep{2'500};    // its processes come one after the other
 constexpr double kNsPerSecond = 1e9;
 constexpr double kUsPerSecond = 1e6;
 
@@ -45,11 +45,15 @@ void KeepLargest(std::optional<int64_t> now, std::optional<int64_t>* largest) {
 
 /// In the order of StepMetric; names of domain/metric_catalogue.h.
 constexpr std::array<std::string_view, static_cast<size_t>(StepMetric::kCount)> kNames = {
-    "cpu",           "memory",          "memory-anon",      "memory-shmem",   "memory-file",
-    "memory-need",   "memory-limit",    "memory-kernel",    "memory-swap",    "memory-slope",
-    "cpu-user",      "cpu-system",      "cpu-throttled",    "processes",      "threads",
-    "oom-kills",     "limit-hits",      "io-read",          "io-write",       "network-receive",
-    "network-transmit", "exits",        "pressure-cpu",     "pressure-memory", "pressure-io",
+    "cpu",           "memory",          "memory-anon",
+    "memory-shmem",  "memory-file",     "memory-need",
+    "memory-limit",  "memory-kernel",   "memory-swap",
+    "memory-slope",  "cpu-user",        "cpu-system",
+    "cpu-throttled", "processes",       "threads",
+    "oom-kills",     "limit-hits",      "io-read",
+    "io-write",      "network-receive", "network-transmit",
+    "exits",         "pressure-cpu",    "pressure-memory",
+    "pressure-io",
 };
 
 std::string_view SourceOf(StepMetric metric) {
@@ -97,8 +101,8 @@ StepCollector::StepCollector(const platform::Fs& fs, std::unique_ptr<CgroupReade
     return;
   }
   // From the listener's thread: UnitOf looks at nothing that Refresh or Read change.
-  auto started = TaskstatsListener::Start(
-      [this](int32_t pid) { return LocateProcess(fs_, *reader_, pid); });
+  auto started =
+      TaskstatsListener::Start([this](int32_t pid) { return LocateProcess(fs_, *reader_, pid); });
   if (started.ok())
     taskstats_ = std::move(*started);
   else
@@ -130,12 +134,8 @@ uint64_t StepCollector::Losses() const { return taskstats_ ? taskstats_->state()
 void StepCollector::NoteBegin(TrackedUnit* t) {
   // What is there in the first round may have begun long ago.
   t->is_whole = ticks_ > 0;
-  t->losses_before = Losses();
-  if (taskstats_)
-    taskstats_->With([&](ExitLedger& ledger) {
-      ledger.Forget(t->unit.path);  // the last attempt of a requeued job
-      t->unexplained_before = ledger.UnexplainedOf(UserOf(*t));
-    });
+  t->losses_before = losses_;
+  t->unexplained_before = ExitLedger::CountOf(unexplained_, UserOf(*t));
 }
 
 void StepCollector::ReadProcesses(TrackedUnit* t) {
@@ -160,9 +160,10 @@ StepIo StepCollector::IoOf(const TrackedUnit& t) {
   KeepLargest(t.last.io.read, &io.bytes.read);
   KeepLargest(t.last.io.written, &io.bytes.written);
   if (!taskstats_) {
-    io.reason = !io.bytes.read && !t.processes.io_problem.empty()
-                    ? t.processes.io_problem + "; " + taskstats_problem_
-                    : "sampled: without what ended between two samples (" + taskstats_problem_ + ")";
+    io.reason =
+        !io.bytes.read && !t.processes.io_problem.empty()
+            ? t.processes.io_problem + "; " + taskstats_problem_
+            : "sampled: without what ended between two samples (" + taskstats_problem_ + ")";
     return io;
   }
   ExitTotals exits;
@@ -224,8 +225,7 @@ void StepCollector::AddSamples(TrackedUnit* t, const CgroupUsage& usage, bool wi
   add(StepMetric::kLimitHits, Number(usage.limit_hits));
   if (with_processes) {
     const StepProcesses& p = t->processes;
-    if (!p.processes.empty())
-      add(StepMetric::kProcesses, static_cast<double>(p.processes.size()));
+    if (!p.processes.empty()) add(StepMetric::kProcesses, static_cast<double>(p.processes.size()));
     add(StepMetric::kThreads, Number(usage.threads ? usage.threads : p.threads));
     add(StepMetric::kNetworkReceive, Number(p.network.read));
     add(StepMetric::kNetworkTransmit, Number(p.network.written));
@@ -259,9 +259,15 @@ void StepCollector::Read(WallTime now, MonoTime mono, SampleBatch* batch) {
   cgroup_problem_ = refreshed.ok() ? "" : refreshed.error().message();
   if (!refreshed.ok()) return;
   size_t index = 0;
-  for (CgroupUnit unit : reader_->units()) {
-    if (unit.job_id.empty()) unit.job_id = events_.JobOfSluid(unit.sluid);
-    if (unit.uid && !unit.job_id.empty()) events_.Learn(unit.job_id, *unit.uid);
+  CgroupUnit named;
+  for (const CgroupUnit& listed : reader_->units()) {
+    const bool is_named = !listed.job_id.empty();
+    if (!is_named) {
+      named = listed;
+      named.job_id = events_.JobOfSluid(listed.sluid);
+    }
+    const CgroupUnit& unit = is_named ? listed : named;
+    if (unit.uid && unit.step_id.empty() && is_named) events_.Learn(unit.job_id, *unit.uid);
     TrackedUnit* known = tracker_.Find(unit.path);
     const bool is_due = known == nullptr || (ticks_ + index++) % kSlowTicks == 0;
     const CgroupUsage usage = reader_->Read(unit, is_due ? Depth::kAll : Depth::kEachSecond);
@@ -281,9 +287,13 @@ void StepCollector::Read(WallTime now, MonoTime mono, SampleBatch* batch) {
   }
   if (ticks_ % (2 * kSlowTicks) == 0) processes_.ForgetOthers();
   if (taskstats_) {
-    taskstats_->With([](ExitLedger& ledger) { ledger.Age(); });
+    taskstats_->With([this](ExitLedger& ledger) {
+      ledger.Age();
+      unexplained_ = ledger.unexplained();
+    });
+    losses_ = Losses();
     taskstats_problem_ =
-        Losses() == 0 ? "" : "the kernel dropped exit records that were not read in time";
+        losses_ == 0 ? "" : "the kernel dropped exit records that were not read in time";
   }
   ++ticks_;
   cost_.cgroup -= cost_.processes - processes_before;  // has its own line

@@ -74,6 +74,9 @@ class StepCollector {
   JobsUse jobs_;
   CollectorCost cost_;
   uint64_t ticks_ = 0;
+  // As of the round before: a step that is new now began after it.
+  uint64_t losses_ = 0;
+  ExitLedger::Unexplained unexplained_;
 };
 
 }  // namespace expanse::collect::host

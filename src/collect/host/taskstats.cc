@@ -53,8 +53,8 @@ std::optional<ExitRecord> RecordOf(std::string_view bytes) {
   ExitRecord record;
   record.pid = static_cast<int32_t>(stats.ac_pid);
   // Version 12 says which process a thread belonged to; before, each thread stands for itself.
-  record.process = stats.version >= 12 && stats.ac_tgid != 0 ? static_cast<int32_t>(stats.ac_tgid)
-                                                             : record.pid;
+  record.process =
+      stats.version >= 12 && stats.ac_tgid != 0 ? static_cast<int32_t>(stats.ac_tgid) : record.pid;
   record.parent = static_cast<int32_t>(stats.ac_ppid);
   record.uid = stats.ac_uid;
   record.name = std::string(stats.ac_comm, ::strnlen(stats.ac_comm, sizeof stats.ac_comm));
@@ -122,20 +122,19 @@ class Socket {
       const ssize_t n = ::recv(fd_, buffer.data(), buffer.size(), 0);
       if (n < 0) return Failed(what, errno);
       std::optional<int> acknowledged;
-      ForEachMessage({buffer.data(), static_cast<size_t>(n)},
-                     [&](uint16_t type, std::string_view body) {
-                       if (type == NLMSG_ERROR && body.size() >= sizeof(int)) {
-                         int error = 0;
-                         std::memcpy(&error, body.data(), sizeof error);
-                         acknowledged = -error;
-                       } else if (type == GENL_ID_CTRL && body.size() >= GENL_HDRLEN) {
-                         ForEachAttribute(
-                             body.substr(GENL_HDRLEN), [&](int attribute, std::string_view value) {
-                               if (attribute == CTRL_ATTR_FAMILY_ID && value.size() >= 2)
-                                 std::memcpy(&family, value.data(), 2);
-                             });
-                       }
-                     });
+      ForEachMessage({buffer.data(), static_cast<size_t>(n)}, [&](uint16_t type,
+                                                                  std::string_view body) {
+        if (type == NLMSG_ERROR && body.size() >= sizeof(int)) {
+          int error = 0;
+          std::memcpy(&error, body.data(), sizeof error);
+          acknowledged = -error;
+        } else if (type == GENL_ID_CTRL && body.size() >= GENL_HDRLEN) {
+          ForEachAttribute(body.substr(GENL_HDRLEN), [&](int attribute, std::string_view value) {
+            if (attribute == CTRL_ATTR_FAMILY_ID && value.size() >= 2)
+              std::memcpy(&family, value.data(), 2);
+          });
+        }
+      });
       if (!acknowledged) continue;
       if (*acknowledged != 0) return Failed(what, *acknowledged);
       return family;
@@ -231,15 +230,14 @@ Result<std::unique_ptr<TaskstatsListener>> TaskstatsListener::Start(ExitLedger::
   // Past the system's limit where that is allowed.
   if (::setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &kReceiveBuffer, sizeof kReceiveBuffer) != 0)
     (void)::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &kReceiveBuffer, sizeof kReceiveBuffer);
-  EXPANSE_TRY(impl->family,
-              impl->socket.Ask(Request(GENL_ID_CTRL, CTRL_CMD_GETFAMILY, CTRL_ATTR_FAMILY_NAME,
-                                       TASKSTATS_GENL_NAME),
-                               "looking up taskstats"));
+  EXPANSE_TRY(impl->family, impl->socket.Ask(Request(GENL_ID_CTRL, CTRL_CMD_GETFAMILY,
+                                                     CTRL_ATTR_FAMILY_NAME, TASKSTATS_GENL_NAME),
+                                             "looking up taskstats"));
   const long cpus = std::max(1L, ::sysconf(_SC_NPROCESSORS_CONF));
   EXPANSE_TRY(
       [[maybe_unused]] const auto ignored,
-      impl->socket.Ask(Request(impl->family, TASKSTATS_CMD_GET,
-                               TASKSTATS_CMD_ATTR_REGISTER_CPUMASK, "0-" + std::to_string(cpus - 1)),
+      impl->socket.Ask(Request(impl->family, TASKSTATS_CMD_GET, TASKSTATS_CMD_ATTR_REGISTER_CPUMASK,
+                               "0-" + std::to_string(cpus - 1)),
                        "registering for exit records (taskstats)"));
   impl->thread = std::thread([raw = impl.get()] { raw->Loop(); });
   return std::unique_ptr<TaskstatsListener>(new TaskstatsListener(std::move(impl)));

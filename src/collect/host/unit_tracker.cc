@@ -81,7 +81,7 @@ TrackedUnit* UnitTracker::Update(const CgroupUnit& unit, const CgroupUsage& usag
     t.first_seen = now;
     t.reported = now;
   }
-  t.unit = unit;
+  if (t.unit != unit) t.unit = unit;  // a SLUID's job may become known later
   t.last_seen = now;
   UpdateCores(usage, mono, &t);
   CgroupUsage& last = t.last;
