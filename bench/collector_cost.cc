@@ -116,7 +116,8 @@ class FileTree {
     stdfs::create_directories(root_ + "/sys/fs/cgroup/cpuacct");
   }
   void Add(int job, int processes) {
-    for (const std::string& unit : {Job(job), Job(job) + "/step_batch", Job(job) + "/step_extern"}) {
+    for (const std::string& unit :
+         {Job(job), Job(job) + "/step_batch", Job(job) + "/step_extern"}) {
       Set(unit, 1 << 20);
       const std::string memory = "/sys/fs/cgroup/memory" + unit;
       Replace2(memory + "/memory.limit_in_bytes", "104857600\n");
@@ -178,8 +179,8 @@ struct Parts {
     options.events_directory = "/tmp/expanse-collector-cost-events-" + std::to_string(::getpid());
     options.use_taskstats = use_taskstats;
     events = fs.Host(options.events_directory);
-    sampler = std::make_unique<Sampler>(options, clock, fs,
-                                        *CgroupReader::Detect(fs, options.node), *spool);
+    sampler = std::make_unique<Sampler>(options, clock, fs, *CgroupReader::Detect(fs, options.node),
+                                        *spool);
   }
   ~Parts() {
     std::error_code ignored;

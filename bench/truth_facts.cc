@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// truth_facts SPOOL...: for truth.py. Reads the samplers' spools as the aggregator does, merges each job
-// as the data plane does and prints it as JSON, one a line. What the scheduler alone would add, that
-// the job completed, is added here; truth.py has checked it.
+// truth_facts SPOOL...: for truth.py. Reads the samplers' spools as the aggregator does, merges
+// each job as the data plane does and prints it as JSON, one a line. What the scheduler alone would
+// add, that the job completed, is added here; truth.py has checked it.
 #include <cstdio>
 #include <iostream>
 #include <map>

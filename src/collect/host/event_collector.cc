@@ -168,9 +168,9 @@ data::v1::Record EventCollector::ToRecord(const HookEvent& event) const {
   const KnownJob* job = Find(id);
   EventContext context;
   context.job_killed = job != nullptr && job->killed;
-  if (need_floor_ && event.kind != HookKind::kTaskProlog) {
-    if (!event.step_id.empty()) context.step_need_floor = need_floor_(id, event.step_id);
-    context.job_need_floor = need_floor_(id, "");
+  if (seen_of_ && event.kind != HookKind::kTaskProlog) {
+    if (!event.step_id.empty()) context.step = seen_of_(id, event.step_id);
+    context.job = seen_of_(id, "");
   }
   data::v1::Record record = FactsOfEvent(event, options_.node, context);
   // Task hooks are not told which attempt they belong to; the node's prolog was.

@@ -14,6 +14,7 @@
 #include "base/result.h"
 #include "collect/core/spool.h"
 #include "collect/hook/event.h"
+#include "collect/host/event_facts.h"
 #include "platform/clock/clock.h"
 #include "platform/fs/fs.h"
 
@@ -42,9 +43,8 @@ struct EventCollectorOptions {
 
 class EventCollector {
  public:
-  /// The sampled peak of a step's need, when the sampler saw it; step "" is the whole job.
-  using NeedFloor =
-      std::function<std::optional<int64_t>(const std::string& job_id, const std::string& step_id)>;
+  /// What the sampler saw of a step's memory; step "" is the whole job.
+  using SeenOf = std::function<MemorySeen(const std::string& job_id, const std::string& step_id)>;
 
   EventCollector(EventCollectorOptions options, const platform::Clock& clock,
                  const platform::Fs& fs);
@@ -57,7 +57,7 @@ class EventCollector {
   const KnownJob* Find(const std::string& job_id) const;
   /// The job a SLUID belongs to, from a prolog; empty when unknown.
   std::string JobOfSluid(const std::string& sluid) const;
-  void SetNeedFloor(NeedFloor floor) { need_floor_ = std::move(floor); }
+  void SetSeenOf(SeenOf seen_of) { seen_of_ = std::move(seen_of); }
 
   uint64_t accepted() const { return accepted_; }
   uint64_t rejected() const { return rejected_; }
@@ -91,7 +91,7 @@ class EventCollector {
   const platform::Clock& clock_;
   const platform::Fs& fs_;
   std::map<std::string, KnownJob> jobs_;
-  NeedFloor need_floor_;
+  SeenOf seen_of_;
   bool jobs_changed_ = false;
   bool over_cap_ = false;
   uint64_t accepted_ = 0;

@@ -19,12 +19,14 @@ void Set(int64_t value, bool exact, const std::string& reason, v1::MeasuredInt64
   if (!exact) out->set_reason(reason);
 }
 
-PeakInput InputOf(const hook::HookCgroup& cgroup, std::optional<int64_t> floor, bool ended) {
+PeakInput InputOf(const hook::HookCgroup& cgroup, const MemorySeen& seen, bool ended) {
   PeakInput input;
   input.peak = cgroup.peak;
   input.usage_now = cgroup.usage;
   if (cgroup.file_lru) input.cache_now = *cgroup.file_lru + cgroup.slab_reclaimable.value_or(0);
-  input.need_floor = floor;
+  input.need_floor = seen.need;
+  input.cache_seen = seen.cache;
+  input.cache_most = seen.cache_most;
   input.limit = cgroup.limit;
   input.limit_hits = cgroup.limit_hits;
   input.oom_kills = cgroup.oom_kills;
@@ -92,7 +94,7 @@ void SetJobFields(const HookEvent& event, v1::Execution* execution) {
 
 double SecondsOf(int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e9; }
 
-void SetStep(const HookEvent& event, const std::string& node, std::optional<int64_t> floor,
+void SetStep(const HookEvent& event, const std::string& node, const MemorySeen& seen,
              v1::ExecutionStep* step) {
   step->set_step_id(event.step_id);
   if (!node.empty()) step->add_nodes(node);
@@ -102,7 +104,7 @@ void SetStep(const HookEvent& event, const std::string& node, std::optional<int6
   }
   step->set_end_time_ms(ToUnixMillis(event.time()));
   if (!event.step) return;
-  const MemoryPeak peak = MeasureMemory(InputOf(*event.step, floor, true));
+  const MemoryPeak peak = MeasureMemory(InputOf(*event.step, seen, true));
   if (peak.enforced.has_value()) *step->mutable_memory_peak_enforced() = peak.enforced;
   if (peak.need.has_value()) *step->mutable_memory_need() = peak.need;
   if (event.step->cpu_ns)
@@ -115,7 +117,7 @@ void SetStep(const HookEvent& event, const std::string& node, std::optional<int6
 void SetJobPeaks(const HookEvent& event, const EventContext& context, v1::Execution* execution) {
   if (!event.job) return;
   const bool ended = event.step_id == "batch" || event.kind == HookKind::kEpilog;
-  PeakInput input = InputOf(*event.job, context.job_need_floor, ended);
+  PeakInput input = InputOf(*event.job, context.job, ended);
   // On v1 the job's own cgroup counts no kills, and the step's is gone by the end of the job.
   if (context.job_killed && input.oom_kills.value_or(0) == 0) input.oom_kills = 1;
   const MemoryPeak peak = MeasureMemory(input);
@@ -175,9 +177,12 @@ MemoryPeak MeasureMemory(const PeakInput& input) {
   const auto raise = [&floor](int64_t value) { floor = std::max(floor.value_or(value), value); };
   if (input.usage_now && input.cache_now)
     raise(std::max<int64_t>(0, *input.usage_now - *input.cache_now));
-  // Page cache stays charged until the limit is reached; then reclaim takes it away.
-  if (input.peak && input.cache_now && !reached)
-    raise(std::max<int64_t>(0, *input.peak - *input.cache_now));
+  // Page cache stays charged until the limit is reached, when reclaim takes it away, or its file
+  // goes.
+  std::optional<int64_t> cache = input.cache_most;
+  if (!cache && input.cache_now) cache = input.cache_seen.value_or(0);
+  if (cache) cache = std::max(*cache, input.cache_now.value_or(0));
+  if (input.peak && cache && !reached) raise(std::max<int64_t>(0, *input.peak - *cache));
   if (!floor) return result;
   if (!input.peak) {
     Set(*floor, false, "sampled", &result.need);
@@ -220,7 +225,7 @@ data::v1::Record FactsOfEvent(const HookEvent& event, const std::string& node,
     case HookKind::kTaskProlog:
     case HookKind::kTaskEpilog:
       facts->set_step_id(event.step_id);
-      SetStep(event, node, context.step_need_floor, execution->add_steps());
+      SetStep(event, node, context.step, execution->add_steps());
       if (event.kind == HookKind::kTaskEpilog) SetJobPeaks(event, context, execution);
       break;
   }

@@ -22,6 +22,8 @@ struct PeakInput {
   std::optional<int64_t> cache_now;  // reclaimable now
   std::optional<int64_t> usage_now;
   std::optional<int64_t> need_floor;  // the largest sampled need
+  std::optional<int64_t> cache_seen;  // the largest sampled reclaimable cache
+  std::optional<int64_t> cache_most;  // no more than this was ever read or written
   std::optional<int64_t> limit;       // absent: none
   std::optional<int64_t> limit_hits;  // times the limit was reached; newer v1 kernels count none
   std::optional<int64_t> oom_kills;   // absent: not counted here (a job's cgroup on v1)
@@ -30,15 +32,24 @@ struct PeakInput {
 
 /// enforced: the kernel's peak; a floor when a process was killed for memory (it wanted more) or
 /// the cgroup lives on; also when the limit was reached and kills are not counted here.
-/// need: between the enforced peak less the cache charged now (page cache stays charged until the
-/// limit is reached, so at the peak there was no more of it) and the enforced peak. Exact when the
-/// two are within 1 % or 1 MiB; else the lower end, or the largest sampled need, as a floor.
+/// need: between the enforced peak less the page cache it can have held and the enforced peak. A
+/// page becomes cache when it is read from storage or dirtied, so that the bytes read and written
+/// bound it; where those are not known, the most that was charged at the end or sampled does (cache
+/// goes with its file, so that the end alone says little). Exact when the two are within 1 % or
+/// 1 MiB; else the lower end, or the largest sampled need, as a floor.
 MemoryPeak MeasureMemory(const PeakInput& input);
+
+/// What was seen of a unit's memory while it lived.
+struct MemorySeen {
+  std::optional<int64_t> need{};        // largest sampled need
+  std::optional<int64_t> cache{};       // largest sampled reclaimable cache
+  std::optional<int64_t> cache_most{};  // bytes read and written, when all of them are known
+};
 
 /// What the node knows beside one event.
 struct EventContext {
-  std::optional<int64_t> step_need_floor{};  // largest sampled need
-  std::optional<int64_t> job_need_floor{};
+  MemorySeen step{};
+  MemorySeen job{};
   bool job_killed = false;  // some step of the job had a process killed for memory
 };
 /// The facts of one event.

@@ -150,7 +150,7 @@ TEST(FactsOfEvent, ATaskEpilogCarriesTheStepsExactPeaksAndTheJobsAsFar) {
   event.job.emplace();
   event.job->peak = 70 * kMiB;
   event.job->cpu_ns = 2'000'000'000;
-  auto record = FactsOfEvent(event, "n1", {.step_need_floor = 50 * kMiB});
+  auto record = FactsOfEvent(event, "n1", {.step = {.need = 50 * kMiB}});
   ASSERT_EQ(record.facts().execution().steps_size(), 1);
   const auto& step = record.facts().execution().steps(0);
   EXPECT_EQ(record.facts().step_id(), "0");
@@ -176,6 +176,34 @@ TEST(FactsOfEvent, AJobWithAKilledStepHasAFloorOnly) {
   const auto record = FactsOfEvent(event, "n1", {.job_killed = true});
   EXPECT_EQ(record.facts().execution().memory_peak_enforced().bound(), v1::BOUND_AT_LEAST);
   EXPECT_EQ(record.facts().execution().memory_need().value(), 70 * kMiB);
+}
+
+TEST(MeasureMemory, CacheThatWentWithItsFileIsNoNeed) {
+  PeakInput input;
+  input.peak = 143 * kMiB;
+  input.usage_now = kMiB;
+  input.cache_now = 0;
+  input.ended = true;
+  input.need_floor = 30 * kMiB;
+  input.cache_most = 220 * kMiB;
+  EXPECT_EQ(MeasureMemory(input).need.value(), 30 * kMiB);
+  EXPECT_EQ(MeasureMemory(input).need.bound(), v1::BOUND_AT_LEAST);
+  input.cache_most.reset();
+  input.cache_seen = 110 * kMiB;
+  EXPECT_EQ(MeasureMemory(input).need.value(), 33 * kMiB);
+  EXPECT_EQ(MeasureMemory(input).need.bound(), v1::BOUND_AT_LEAST);
+}
+
+TEST(MeasureMemory, AJobThatReadAndWroteNothingNeededItsPeak) {
+  PeakInput input;
+  input.peak = 148 * kMiB;
+  input.usage_now = kMiB;
+  input.cache_now = 0;
+  input.cache_most = 4096;
+  input.need_floor = 40 * kMiB;
+  input.ended = true;
+  EXPECT_EQ(MeasureMemory(input).need.value(), 148 * kMiB) << "a spike between two samples";
+  EXPECT_EQ(MeasureMemory(input).need.bound(), v1::BOUND_EXACT);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whatever a cgroup file, /proc or the netlink socket holds: parsed without harm. The first byte picks
-// the parser. A command line is a user's own bytes, and so is a process name.
+// Whatever a cgroup file, /proc or the netlink socket holds: parsed without harm. The first byte
+// picks the parser. A command line is a user's own bytes, and so is a process name.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

@@ -65,8 +65,8 @@ struct Sampler::Impl {
         events(CollectorOptions(options), c, f),
         steps(f, std::move(r), events, options.use_taskstats),
         node(f) {
-    events.SetNeedFloor([this](const std::string& job, const std::string& step) {
-      return steps.tracker().NeedPeak(job, step);
+    events.SetSeenOf([this](const std::string& job, const std::string& step) {
+      return steps.SeenOf(job, step);
     });
   }
 

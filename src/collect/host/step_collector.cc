@@ -189,7 +189,54 @@ StepIo StepCollector::IoOf(const TrackedUnit& t) {
   return io;
 }
 
-void StepCollector::Release(const TrackedUnit& t) {
+bool StepCollector::HasAllRecords(const TrackedUnit& t, uint64_t unexplained) const {
+  return taskstats_ != nullptr && t.is_whole && Losses() == t.losses_before &&
+         unexplained == t.unexplained_before;
+}
+
+/// No less than what the step read and wrote until now, when that is known: its ended processes and
+/// the living ones, whose counts hold their ended children a second time.
+std::optional<int64_t> StepCollector::MostIo(TrackedUnit* t) {
+  if (!taskstats_) return std::nullopt;
+  std::optional<int64_t> living = 0;
+  if (!t->gone_since) {
+    ReadProcesses(t);
+    for (const Process& process : t->processes.processes)
+      living = Sum(living, Sum(process.io.read, process.io.written));
+  }
+  ExitTotals exits;
+  uint64_t unexplained = 0;
+  taskstats_->With([&](ExitLedger& ledger) {
+    exits = ledger.TotalsOf(t->unit.path);
+    unexplained = ledger.UnexplainedOf(UserOf(*t));
+  });
+  if (!HasAllRecords(*t, unexplained)) return std::nullopt;
+  return Sum(living, exits.read_bytes + exits.write_bytes);
+}
+
+MemorySeen StepCollector::SeenOf(const std::string& job_id, const std::string& step_id) {
+  MemorySeen seen;
+  TrackedUnit* t = tracker_.FindOf(job_id, step_id);
+  if (t == nullptr) return seen;
+  seen.need = t->need_peak;
+  seen.cache = t->cache_peak;
+  if (!step_id.empty()) {
+    if (!t->gone_since) seen.cache_most = MostIo(t);
+    return seen;
+  }
+  seen.cache_most = t->is_whole ? t->ended_steps_io : std::nullopt;
+  for (auto& [path, step] : tracker_.units())
+    if (seen.cache_most && !step.gone_since && path.starts_with(t->unit.path + "/"))
+      seen.cache_most = Sum(seen.cache_most, MostIo(&step));
+  return seen;
+}
+
+void StepCollector::Release(TrackedUnit& t) {
+  if (!t.unit.step_id.empty()) {
+    const auto io = MostIo(&t);
+    TrackedUnit* job = tracker_.FindOf(t.unit.job_id, "");
+    if (job != nullptr) job->ended_steps_io = Sum(job->ended_steps_io, io);
+  }
   if (taskstats_) taskstats_->With([&](ExitLedger& ledger) { ledger.Forget(t.unit.path); });
 }
 

@@ -40,10 +40,12 @@ class StepCollector {
   void Read(WallTime now, MonoTime mono, SampleBatch* batch);
   /// What a step read and wrote so far.
   StepIo IoOf(const TrackedUnit& t);
+  /// What was seen of a unit's memory until now; step "" is the whole job.
+  MemorySeen SeenOf(const std::string& job_id, const std::string& step_id);
   /// The natural key of a unit's run, as far as this node knows it.
   expanse::common::v1::RunKey KeyOf(const CgroupUnit& unit, WallTime seen) const;
   /// Drops what is kept of a unit that ended.
-  void Release(const TrackedUnit& t);
+  void Release(TrackedUnit& t);
 
   UnitTracker& tracker() { return tracker_; }
   const JobsUse& jobs() const { return jobs_; }
@@ -57,6 +59,8 @@ class StepCollector {
 
  private:
   void ReadProcesses(TrackedUnit* t);
+  std::optional<int64_t> MostIo(TrackedUnit* t);
+  bool HasAllRecords(const TrackedUnit& t, uint64_t unexplained) const;
   void AddSamples(TrackedUnit* t, const CgroupUsage& usage, bool with_processes, WallTime now,
                   SampleBatch* batch);
   void NoteBegin(TrackedUnit* t);

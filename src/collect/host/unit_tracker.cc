@@ -108,6 +108,7 @@ TrackedUnit* UnitTracker::Update(const CgroupUnit& unit, const CgroupUsage& usag
   KeepPressure(usage.memory_pressure, &last.memory_pressure);
   KeepPressure(usage.io_pressure, &last.io_pressure);
   KeepLargest(usage.Need(), &t.need_peak);
+  KeepLargest(usage.reclaimable, &t.cache_peak);
   KeepNeed(usage, now, &t);
   return &t;
 }
@@ -133,11 +134,10 @@ void UnitTracker::Forget(WallTime now, Millis keep) {
   });
 }
 
-std::optional<int64_t> UnitTracker::NeedPeak(const std::string& job_id,
-                                             const std::string& step_id) const {
-  for (const auto& [path, t] : units_)
-    if (t.unit.job_id == job_id && t.unit.step_id == step_id) return t.need_peak;
-  return std::nullopt;
+TrackedUnit* UnitTracker::FindOf(const std::string& job_id, const std::string& step_id) {
+  for (auto& [path, t] : units_)
+    if (t.unit.job_id == job_id && t.unit.step_id == step_id) return &t;
+  return nullptr;
 }
 
 size_t UnitTracker::alive() const {
@@ -194,6 +194,7 @@ void SetCgroupFacts(const TrackedUnit& tracked, const StepIo& io, const std::str
   input.usage_now = tracked.last.usage;
   input.cache_now = tracked.last.reclaimable;
   input.need_floor = tracked.need_peak;
+  input.cache_seen = tracked.cache_peak;
   input.limit = tracked.last.limit;
   input.limit_hits = tracked.last.limit_hits;
   input.oom_kills = tracked.last.oom_kills;

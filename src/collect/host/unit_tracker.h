@@ -55,11 +55,12 @@ struct StepIo {
 
 struct TrackedUnit {
   CgroupUnit unit;
-  CgroupUsage last;                  // each field as last seen
-  std::optional<int64_t> need_peak;  // largest sampled need
-  std::optional<double> cores_now;   // over the time since the sample before
-  std::optional<double> cores_peak;  // largest such value
-  std::optional<MonoTime> cpu_time;  // when last.cpu_ns was read
+  CgroupUsage last;                   // each field as last seen
+  std::optional<int64_t> need_peak;   // largest sampled need
+  std::optional<int64_t> cache_peak;  // largest sampled reclaimable cache
+  std::optional<double> cores_now;    // over the time since the sample before
+  std::optional<double> cores_peak;   // largest such value
+  std::optional<MonoTime> cpu_time;   // when last.cpu_ns was read
   WallTime first_seen;
   WallTime last_seen;
   WallTime reported;                   // when its facts were last sent
@@ -70,8 +71,9 @@ struct TrackedUnit {
   std::vector<std::pair<double, double>> needs;
   // From the processes, at a slower cadence.
   StepProcesses processes;
-  IoBytes process_io;               // largest sums of what living processes read and wrote
-  uint64_t losses_before = 0;       // exit records lost before it was first seen
+  IoBytes process_io;  // largest sums of what living processes read and wrote
+  std::optional<int64_t> ended_steps_io = 0;  // of a job: bytes of its ended steps, when all known
+  uint64_t losses_before = 0;                 // exit records lost before it was first seen
   uint64_t unexplained_before = 0;  // ends of its user that belong to no step, at that time
 
   expanse::common::v1::RunKey key;  // as of the batch that series belongs to
@@ -94,7 +96,8 @@ class UnitTracker {
   std::vector<TrackedUnit*> MarkGone(WallTime now);
   /// Forgets units gone for longer than keep: their floors serve hook events that come late.
   void Forget(WallTime now, Millis keep);
-  std::optional<int64_t> NeedPeak(const std::string& job_id, const std::string& step_id) const;
+  /// A unit that lives or went lately; null when there is none.
+  TrackedUnit* FindOf(const std::string& job_id, const std::string& step_id);
   std::map<std::string, TrackedUnit>& units() { return units_; }
   size_t alive() const;
 
