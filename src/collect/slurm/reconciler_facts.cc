@@ -39,7 +39,10 @@ void NoteParts(const JobRecord& job, RunState* run) {
   };
   const auto resized = [&](std::optional<int64_t> when) {
     auto& times = run->resize_times;
-    if (when && std::find(times.begin(), times.end(), *when) == times.end()) times.push_back(*when);
+    // slurmctld may still show the resize of an earlier attempt.
+    if (when && *when >= run->attempt_submit &&
+        std::find(times.begin(), times.end(), *when) == times.end())
+      times.push_back(*when);
   };
   add(job.original_sluid);
   for (const SegmentRecord& part : job.segments) add(part.sluid);
