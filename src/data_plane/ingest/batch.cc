@@ -22,6 +22,20 @@ bool IsOfNode(data::v1::FactOrigin origin) {
   }
 }
 
+// True when both keys make the same aliases: a record's series are mostly those of one run, and its
+// name is a hash.
+bool SameNames(const common::v1::RunKey& a, const common::v1::RunKey& b) {
+  return a.native_id() == b.native_id() && a.source_type() == b.source_type() &&
+         a.has_submit_time_ms() == b.has_submit_time_ms() &&
+         a.submit_time_ms() == b.submit_time_ms() &&
+         a.has_restart_count() == b.has_restart_count() && a.restart_count() == b.restart_count() &&
+         a.has_start_time_ms() == b.has_start_time_ms() && a.start_time_ms() == b.start_time_ms() &&
+         a.has_db_index() == b.has_db_index() && a.db_index() == b.db_index() &&
+         a.sluid() == b.sluid() && a.original_sluid() == b.original_sluid() &&
+         a.has_observed_time_ms() == b.has_observed_time_ms() &&
+         a.observed_time_ms() == b.observed_time_ms();
+}
+
 }  // namespace
 
 Status Batch::Add(const data::v1::Record& record) {
@@ -89,7 +103,10 @@ Status Batch::AddSeries(const data::v1::Series& series, const std::string& node,
   block.timestamps_ms = {series.timestamps_ms().data(),
                          static_cast<size_t>(series.timestamps_ms_size())};
   block.values = {series.values().data(), static_cast<size_t>(series.values_size())};
-  if (series.has_run()) {
+  if (series.has_run() && last_run_.key != nullptr && SameNames(series.run(), *last_run_.key)) {
+    block.key.execution = last_run_.owner;
+    EXPANSE_CHECK_OK(storage::ValidateBlock(block));
+  } else if (series.has_run()) {
     EXPANSE_CHECK_OK(ValidateKey(series.run()));
     const std::vector<Alias> aliases = StrongAliases(series.run());
     SeriesRun run;
@@ -110,6 +127,9 @@ Status Batch::AddSeries(const data::v1::Series& series, const std::string& node,
     }
     EXPANSE_CHECK_OK(storage::ValidateBlock(block));
     run.sight.seen.flags |= kRunsHere;
+    // Only a strong name is the same whatever the node and the time.
+    last_run_.key = aliases.empty() ? nullptr : &series.run();
+    last_run_.owner = block.key.execution;
     if (series_aliases_.insert(run.alias).second) series_runs_.push_back(std::move(run));
   } else {
     EXPANSE_CHECK_OK(storage::ValidateBlock(block));

@@ -80,6 +80,10 @@ class Batch {
   std::vector<ComputeItem> computes_;
   std::vector<SeriesRun> series_runs_;
   std::set<Alias> series_aliases_;
+  struct {
+    const common::v1::RunKey* key = nullptr;  // of the request; null: none with a strong name yet
+    ExecutionId owner;
+  } last_run_;                                 // of the series before
   std::deque<data::v1::ExecutionFacts> made_;  // facts that follow from bundles; stable addresses
 };
 
