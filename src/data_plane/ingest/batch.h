@@ -52,6 +52,8 @@ class Batch {
   /// The request outlives the batch.
   Batch(Scope scope, int64_t now_ms) : scope_(std::move(scope)), now_ms_(now_ms) {}
 
+  /// Makes room for so many series at once: they are large to move.
+  void Reserve(size_t series) { blocks_.reserve(series); }
   /// Adds a record that is new. kInvalidArgument: refused, with the reason; parts of a sample block
   /// that are good are kept even then.
   Status Add(const data::v1::Record& record);

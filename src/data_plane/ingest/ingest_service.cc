@@ -178,6 +178,10 @@ Result<data::v1::PushResponse> IngestService::Push(const rpc::CallContext& conte
   const auto first = static_cast<int64_t>(request.first_sequence());
   const int64_t count = request.records_size();
   Batch batch(scope, now_ms);
+  size_t series = 0;
+  for (const auto& record : request.records())
+    series += static_cast<size_t>(record.samples().series_size());
+  batch.Reserve(series);
   int64_t fresh = 0;
   for (int i = 0; i < request.records_size(); ++i) {
     if (!source.state.IsNew(first + i)) continue;

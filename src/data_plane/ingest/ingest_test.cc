@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Intake over real HTTP, SQLite, blobs and series.
 #include <limits>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "data_plane/fact_builder.h"
 #include "data_plane/ingest/sequence.h"
@@ -114,6 +118,26 @@ TEST_F(IngestTest, OneBadSeriesDoesNotTakeTheOthersOfItsRecord) {
   data::v1::ListMetricsRequest list;
   list.set_execution_id(List()[0].execution_id());
   EXPECT_THAT(Metrics().ListMetrics(Owner(), list)->metrics(), ElementsAre("cpu"));
+}
+
+TEST_F(IngestTest, SeriesOfSeveralRunsInOneRecordStayApart) {
+  auto record = Samples(Job("7", kSubmit, 0), "n1", "0", "cpu", kStart, 1000, {1, 1});
+  for (const auto& [restart, metric] : {std::pair(1, "cpu"), std::pair(0, "memory")}) {
+    auto* other = record.mutable_samples()->add_series();
+    *other = record.samples().series(0);
+    other->set_metric(metric);
+    other->mutable_run()->set_restart_count(restart);
+  }
+  Push({Facts(FACT_ORIGIN_SACCT, Job("7", kSubmit, 0), kNow, Ended()), record});
+  std::map<int, std::vector<std::string>> metrics;
+  for (const auto& execution : List()) {
+    data::v1::ListMetricsRequest list;
+    list.set_execution_id(execution.execution_id());
+    const auto names = Metrics().ListMetrics(Owner(), list)->metrics();
+    metrics[execution.attempt()] = {names.begin(), names.end()};
+  }
+  EXPECT_THAT(metrics[1], ElementsAre("cpu", "memory"));
+  EXPECT_THAT(metrics[2], ElementsAre("cpu"));
 }
 
 TEST_F(IngestTest, TextOfAnyBytesIsTaken) {
