@@ -12,8 +12,8 @@
 //   memory-anon         bytes, 4096       start-up, plateau with jitter, one in three leaks
 //   memory-file         bytes, 4096       grows while input is read, falls in steps
 //   processes           count             a few, changes with the phase
-//   io-read-bytes       bytes, 4096       counter: bursts of input
-//   io-write-bytes      bytes, 4096       counter: checkpoints, a log that grows slowly
+//   io-read             bytes, 4096       counter: bursts of input
+//   io-write            bytes, 4096       counter: checkpoints, a log that grows slowly
 //   gpu-util            ratio, 0.01
 //   gpu-memory-used     bytes, 0.5 GiB    pools of a framework
 //   gpu-power           watts, 0.1
