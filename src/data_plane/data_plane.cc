@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data_plane/data_plane.h"
 
+#include <optional>
 #include <utility>
 
 #include "auth/sessions/session_verifier.h"
@@ -12,6 +13,7 @@
 #include "data_plane/ingest/ingest_counters.h"
 #include "data_plane/ingest/ingest_service.h"
 #include "data_plane/metrics/metrics_service.h"
+#include "data_plane/retention/series_retention.h"
 #include "platform/fs/fs.h"
 #include "platform/service/service.h"
 #include "storage/backup/backup.h"
@@ -22,6 +24,8 @@
 
 namespace expanse::data_plane {
 namespace {
+
+constexpr Millis kIntegrityPeriod{86'400'000};
 
 class DataPlaneAuthenticator final : public rpc::Authenticator {
  public:
@@ -73,7 +77,8 @@ struct DataPlane::Parts {
             *database, *series, *blobs, clock, [this] { return platform::NewUuid(clock, random); },
             counters.get()),
         executions(*database, *blobs, options.endpoints.console_url),
-        metrics(*database, *series, clock) {}
+        metrics(*database, *series, clock),
+        retention(*series, clock, options.series_retention) {}
 
   Options options;
   platform::Clock& clock;
@@ -90,6 +95,8 @@ struct DataPlane::Parts {
   IngestService ingest;
   ExecutionService executions;
   MetricsService metrics;
+  SeriesRetention retention;
+  std::optional<MonoTime> checked;  // the database, last
   std::unique_ptr<platform::PeriodicTask> housekeeping;
 };
 
@@ -134,10 +141,13 @@ Status DataPlane::CheckReady() {
 }
 
 Status DataPlane::Housekeep() {
-  if (parts_->options.series_retention.count() > 0) {
-    const int64_t keep_from =
-        ToUnixMillis(parts_->clock.Now()) - parts_->options.series_retention.count();
-    if (keep_from > 0) EXPANSE_CHECK_OK(parts_->series->DropBefore(keep_from));
+  EXPANSE_CHECK_OK(parts_->retention.Step());
+  // Damage where nobody reads would be found when it is needed; found here it is repaired.
+  const MonoTime now = parts_->clock.Mono();
+  if (!parts_->checked || now - *parts_->checked >= kIntegrityPeriod) {
+    parts_->checked = now;
+    if (const Status whole = parts_->database->CheckIntegrity(); !whole.ok())
+      log::Error("storage.database_damaged", {{"finding", whole.error().message()}});
   }
   return parts_->enrolment.ForwardPending();
 }

@@ -51,6 +51,7 @@ struct SpoolWriter::Impl {
   uint64_t buffered = 0;  // records in it
   MonoTime last_sync{};
   bool unsynced = false;
+  bool state_unsaved = false;   // the count of dropped records
   bool names_unsynced = false;  // segments were made or renamed since the last Sync
 
   std::string OpenPath() const {
@@ -59,6 +60,7 @@ struct SpoolWriter::Impl {
   Status Lock();
   Status Recover(platform::Random& random);
   Status RecoverOpenSegment(const SegmentFile& file);
+  int64_t TakeSequencesOf(std::string_view bytes, const SegmentFile& file);
   Status StartSegment(uint64_t first);
   void Seal();
   void ApplyCap();
@@ -83,25 +85,26 @@ Status SpoolWriter::Impl::Lock() {
   return {};
 }
 
+/// Goes beyond every sequence in the segment; answers where its last whole frame ends. The name
+/// says where it begins, also when its header is damaged.
+int64_t SpoolWriter::Impl::TakeSequencesOf(std::string_view bytes, const SegmentFile& file) {
+  if (bytes.size() <= kSegmentHeaderBytes) return static_cast<int64_t>(bytes.size());
+  const SegmentEnd end = FindSegmentEnd(bytes.substr(kSegmentHeaderBytes), file.first_sequence);
+  state.next_sequence = std::max({state.next_sequence, end.last_sequence + 1, file.first_sequence});
+  return static_cast<int64_t>(kSegmentHeaderBytes + end.end);
+}
+
 Status SpoolWriter::Impl::RecoverOpenSegment(const SegmentFile& file) {
   // A segment may exceed segment_bytes by one buffer; anything larger is not ours.
   auto bytes = platform::Fs().Read(file.path, size_t{1} << 30);
   if (!bytes.ok()) return bytes.error();
   const auto header = ParseSegmentHeader(*bytes);
-  if (header) {
-    if (state.source_id.empty()) state.source_id = header->source_id;
-    const std::string_view frames = std::string_view(*bytes).substr(kSegmentHeaderBytes);
-    const SegmentEnd end = FindSegmentEnd(frames, header->first_sequence);
-    state.next_sequence =
-        std::max({state.next_sequence, end.last_sequence + 1, header->first_sequence});
-    const auto keep = static_cast<off_t>(kSegmentHeaderBytes + end.end);
-    if (keep < file.size) {
-      log::Warning("spool.cut_frame", {{"path", file.path}, {"bytes", file.size - keep}});
-      if (::truncate(file.path.c_str(), keep) != 0) return ErrnoError("truncate", file.path, errno);
-    }
-  } else {
-    log::Warning("spool.bad_segment_header", {{"path", file.path}});
-    state.next_sequence = std::max(state.next_sequence, file.first_sequence);
+  if (header && state.source_id.empty()) state.source_id = header->source_id;
+  if (!header) log::Warning("spool.bad_segment_header", {{"path", file.path}});
+  const int64_t end = TakeSequencesOf(*bytes, file);
+  if (end < file.size) {
+    log::Warning("spool.cut_frame", {{"path", file.path}, {"bytes", file.size - end}});
+    if (::truncate(file.path.c_str(), end) != 0) return ErrnoError("truncate", file.path, errno);
   }
   return platform::Fs().Rename(file.path,
                                options.directory + "/" + SegmentName(file.first_sequence, false));
@@ -118,12 +121,9 @@ Status SpoolWriter::Impl::Recover(platform::Random& random) {
     // Sealed last segment and perhaps an old state file: look where it really ends.
     auto bytes = platform::Fs().Read(segments.back().path, size_t{1} << 30);
     if (bytes.ok()) {
-      if (const auto header = ParseSegmentHeader(*bytes)) {
-        if (state.source_id.empty()) state.source_id = header->source_id;
-        const auto end = FindSegmentEnd(std::string_view(*bytes).substr(kSegmentHeaderBytes),
-                                        header->first_sequence);
-        state.next_sequence = std::max(state.next_sequence, end.last_sequence + 1);
-      }
+      const auto header = ParseSegmentHeader(*bytes);
+      if (header && state.source_id.empty()) state.source_id = header->source_id;
+      (void)TakeSequencesOf(*bytes, segments.back());
     }
   }
   if (const auto cursor = ReadCursor(options.directory)) {
@@ -208,8 +208,8 @@ void SpoolWriter::Impl::ApplyCap() {
 void SpoolWriter::Impl::Drop(uint64_t records, const Error& why) {
   state.dropped_records += records;
   log::Warning("spool.records_dropped", {{"records", records}, {"error", why.message()}});
-  // On a full disk this may fail as well; the next rotation writes the count again.
-  (void)WriteWriterState(options.directory, state);
+  // On a full disk this may fail as well; it is written with the next records then.
+  state_unsaved = !WriteWriterState(options.directory, state).ok();
 }
 
 void SpoolWriter::Impl::SyncWhenDue() {
@@ -296,6 +296,7 @@ Status SpoolWriter::Flush() {
     s.buffer.clear();
     s.buffered = 0;
     if (!written.ok()) return written.error();
+    if (s.state_unsaved) s.state_unsaved = !WriteWriterState(s.options.directory, s.state).ok();
     if (s.segment_size >= s.options.segment_bytes) s.Seal();
     s.ApplyCap();
   }

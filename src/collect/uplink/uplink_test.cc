@@ -2,6 +2,7 @@
 #include "collect/uplink/uplink.h"
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -305,6 +306,65 @@ TEST_F(UplinkTest, TheQueueSurvivesItsProcess) {
   auto reader = SpoolReader::Open(options.directory);
   ASSERT_TRUE(uplink_->Drain(**reader, nullptr).ok());
   EXPECT_THAT(Names(), ElementsAre("kept"));
+}
+
+// A simulated day: every minute each node writes and the aggregator makes its pass.
+TEST_F(UplinkTest, ADayWithoutTheDataPlaneAndJumpingClocksLoseNothingWithinTheCap) {
+  std::vector<std::unique_ptr<SpoolWriter>> writers;
+  for (const char* node : {"a", "b", "c"}) writers.push_back(Writer(node));
+  auto aggregator = NewAggregator();
+  plane_.away = true;
+  constexpr int kMinutes = 24 * 60;
+  for (int minute = 0; minute < kMinutes; ++minute) {
+    for (size_t i = 0; i < writers.size(); ++i)
+      Append(*writers[i], std::to_string(i) + ":" + std::to_string(minute));
+    clock_.Advance(Millis(60'000));
+    if (minute == 300) clock_.JumpWall(Millis(-7'200'000));
+    if (minute == 600) clock_.JumpWall(Millis(10'800'000));
+    if (minute == 900) clock_.JumpWall(Millis(-365 * 86'400'000LL));
+    if (minute % 400 == 399) {
+      Restart();
+      aggregator = NewAggregator();
+    }
+    aggregator->Pass();
+  }
+  EXPECT_TRUE(plane_.taken.empty());
+  plane_.away = false;
+  for (int i = 0; i < 10 && plane_.taken.size() < 3u * kMinutes; ++i) {
+    clock_.Advance(Millis(60'000));
+    aggregator->Pass();
+  }
+  ASSERT_EQ(plane_.taken.size(), 3u * kMinutes);
+  std::map<char, int> next;
+  for (const auto& record : plane_.taken) {
+    const int minute = next[record.node()[0]]++;
+    ASSERT_EQ(record.node().substr(2), std::to_string(minute));
+  }
+}
+
+TEST_F(UplinkTest, BeyondTheCapTheOldestIsGoneAndCounted) {
+  SpoolOptions options;
+  options.directory = dir_.path() + "/spool/a";
+  options.max_bytes = 40'000;
+  options.segment_bytes = 4'000;
+  auto writer = SpoolWriter::Open(options, clock_, random_).value();
+  plane_.away = true;
+  auto reader = Reader("a");
+  constexpr int kRecords = 2'000;
+  for (int n = 1; n <= kRecords; ++n) {
+    Append(*writer, std::to_string(n));
+    clock_.Advance(Millis(60'000));
+    if (n % 100 == 0) (void)uplink_->Drain(*reader, nullptr);
+  }
+  plane_.away = false;
+  clock_.Advance(Millis(60'000));
+  ASSERT_TRUE(uplink_->Drain(*reader, nullptr).ok());
+  const auto kept = static_cast<int>(plane_.taken.size());
+  ASSERT_GT(kept, 100);
+  ASSERT_LT(kept, kRecords);
+  for (int i = 0; i < kept; ++i)
+    ASSERT_EQ(plane_.taken[static_cast<size_t>(i)].node(), std::to_string(kRecords - kept + 1 + i));
+  EXPECT_EQ(writer->dropped_records(), static_cast<uint64_t>(kRecords - kept));
 }
 
 TEST_F(UplinkTest, TheAggregatorDeliversEveryNodeWithCompletedKeys) {

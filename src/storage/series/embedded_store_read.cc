@@ -128,6 +128,7 @@ SeriesStoreStats EmbeddedStore::Stats() const {
     stats.last_background_error = background_error_;
   }
   const std::shared_lock state(state_mutex_);
+  stats.keep_from_ms = facts_->keep_from_ms();
   const auto add = [&stats](const Head& head) {
     stats.head_series += head.series_count();
     stats.head_samples += head.samples();

@@ -131,6 +131,7 @@ struct SeriesStoreStats {
   int64_t sealed_files = 0;
   int64_t sealed_bytes = 0;
   int64_t sealed_samples = 0;
+  int64_t keep_from_ms = 0;           // what DropBefore was told last
   int64_t damaged_parts = 0;          // log frames, blocks and files found damaged
   std::string last_background_error;  // sealing or compaction that failed last; "" when it works
 };
