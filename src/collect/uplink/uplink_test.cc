@@ -308,21 +308,21 @@ TEST_F(UplinkTest, TheQueueSurvivesItsProcess) {
   EXPECT_THAT(Names(), ElementsAre("kept"));
 }
 
-// A simulated day: every minute each node writes and the aggregator makes its pass.
+// A simulated day: every five minutes each node writes and the aggregator makes its pass.
 TEST_F(UplinkTest, ADayWithoutTheDataPlaneAndJumpingClocksLoseNothingWithinTheCap) {
   std::vector<std::unique_ptr<SpoolWriter>> writers;
   for (const char* node : {"a", "b", "c"}) writers.push_back(Writer(node));
   auto aggregator = NewAggregator();
   plane_.away = true;
-  constexpr int kMinutes = 24 * 60;
-  for (int minute = 0; minute < kMinutes; ++minute) {
+  constexpr int kSteps = 24 * 12;
+  for (int step = 0; step < kSteps; ++step) {
     for (size_t i = 0; i < writers.size(); ++i)
-      Append(*writers[i], std::to_string(i) + ":" + std::to_string(minute));
-    clock_.Advance(Millis(60'000));
-    if (minute == 300) clock_.JumpWall(Millis(-7'200'000));
-    if (minute == 600) clock_.JumpWall(Millis(10'800'000));
-    if (minute == 900) clock_.JumpWall(Millis(-365 * 86'400'000LL));
-    if (minute % 400 == 399) {
+      Append(*writers[i], std::to_string(i) + ":" + std::to_string(step));
+    clock_.Advance(Millis(300'000));
+    if (step == 60) clock_.JumpWall(Millis(-7'200'000));
+    if (step == 120) clock_.JumpWall(Millis(10'800'000));
+    if (step == 180) clock_.JumpWall(Millis(-365 * 86'400'000LL));
+    if (step % 80 == 79) {
       Restart();
       aggregator = NewAggregator();
     }
@@ -330,27 +330,27 @@ TEST_F(UplinkTest, ADayWithoutTheDataPlaneAndJumpingClocksLoseNothingWithinTheCa
   }
   EXPECT_TRUE(plane_.taken.empty());
   plane_.away = false;
-  for (int i = 0; i < 10 && plane_.taken.size() < 3u * kMinutes; ++i) {
+  for (int i = 0; i < 10 && plane_.taken.size() < 3u * kSteps; ++i) {
     clock_.Advance(Millis(60'000));
     aggregator->Pass();
   }
-  ASSERT_EQ(plane_.taken.size(), 3u * kMinutes);
+  ASSERT_EQ(plane_.taken.size(), 3u * kSteps);
   std::map<char, int> next;
   for (const auto& record : plane_.taken) {
-    const int minute = next[record.node()[0]]++;
-    ASSERT_EQ(record.node().substr(2), std::to_string(minute));
+    const int step = next[record.node()[0]]++;
+    ASSERT_EQ(record.node().substr(2), std::to_string(step));
   }
 }
 
 TEST_F(UplinkTest, BeyondTheCapTheOldestIsGoneAndCounted) {
   SpoolOptions options;
   options.directory = dir_.path() + "/spool/a";
-  options.max_bytes = 40'000;
-  options.segment_bytes = 4'000;
+  options.max_bytes = 20'000;
+  options.segment_bytes = 2'000;
   auto writer = SpoolWriter::Open(options, clock_, random_).value();
   plane_.away = true;
   auto reader = Reader("a");
-  constexpr int kRecords = 2'000;
+  constexpr int kRecords = 800;
   for (int n = 1; n <= kRecords; ++n) {
     Append(*writer, std::to_string(n));
     clock_.Advance(Millis(60'000));
