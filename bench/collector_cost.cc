@@ -89,6 +89,8 @@ class RealTree {
   static std::string Job(int job) { return std::string(kTop) + "/job_" + std::to_string(job); }
   void Start(int job, int number) {
     const pid_t child = ::fork();
+    if (child == 0 && number == 0)
+      for (;;) ::pause();
     if (child == 0) Work(job * kProcessesPerJob + number);
     children_.push_back(child);
     // The first is the sleeping process that SLURM keeps in step_extern.

@@ -22,7 +22,7 @@ MIB = 1 << 20
 DIR = os.environ["TRUTH_DIR"]
 OUT = f"{DIR}/out"
 KINDS = ["anon", "shmem", "cache", "fork", "threads", "spike", "mmap", "tmpfs", "short"]
-AT_ONCE = 6
+AT_ONCE = 9
 
 
 def run(*argv):

@@ -42,6 +42,7 @@ struct CgroupUsage {
   // Each second.
   std::optional<int64_t> usage;  // bytes charged, page cache included
   std::optional<int64_t> peak;   // bytes; exact since the cgroup's creation
+  // The next four of a job only when asked for more: they are its steps' sum.
   std::optional<int64_t> anon;
   std::optional<int64_t> shmem;
   std::optional<int64_t> file;         // page cache, with shmem

@@ -166,7 +166,9 @@ class CgroupV1Reader final : public CgroupReader {
     const std::string memory = memory_ + unit.path;
     now->usage = pool_.ReadCount(&f->usage, memory, "memory.usage_in_bytes");
     now->peak = pool_.ReadCount(&f->peak, memory, "memory.max_usage_in_bytes");
-    // The parts cost most: they are added up over every cgroup below and every CPU.
+    // The parts cost most: they are added up over every cgroup below and every CPU. A job's are its
+    // steps'.
+    if (depth != Depth::kAll && unit.step_id.empty()) return;
     if (depth != Depth::kAll && now->usage == f->last.usage && f->last.anon) {
       now->anon = f->last.anon;
       now->shmem = f->last.shmem;

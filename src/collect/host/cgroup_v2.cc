@@ -61,7 +61,7 @@ class CgroupV2Reader final : public CgroupReader {
     }
     CgroupUsage now;
     now.is_all = depth == Depth::kAll;
-    ReadMemory(depth, &f, &now);
+    ReadMemory(unit, depth, &f, &now);
     ReadCpu(depth, &f, &now);
     const bool is_near = IsNearLimit(now.peak, f.last.limit);
     if (depth == Depth::kAll || is_near) {
@@ -154,10 +154,12 @@ class CgroupV2Reader final : public CgroupReader {
     files_ = std::move(kept);
   }
 
-  void ReadMemory(Depth depth, UnitFiles* f, CgroupUsage* now) {
+  void ReadMemory(const CgroupUnit& unit, Depth depth, UnitFiles* f, CgroupUsage* now) {
     now->usage = pool_.ReadCount(&f->usage, f->limited, "memory.current");
     now->peak = pool_.ReadCount(&f->peak, f->limited, "memory.peak");
-    // The parts cost most: they are added up over every cgroup below and every CPU.
+    // The parts cost most: they are added up over every cgroup below and every CPU. A job's are its
+    // steps'.
+    if (depth != Depth::kAll && unit.step_id.empty()) return;
     if (depth != Depth::kAll && now->usage == f->last.usage && f->last.anon) {
       now->anon = f->last.anon;
       now->shmem = f->last.shmem;

@@ -160,7 +160,9 @@ TEST_P(RecordedTree, ReadsEveryJobAndStepFieldForField) {
       const CgroupUsage again = reader->Read(unit, Depth::kEachSecond);
       EXPECT_EQ(again.usage, usage.usage) << unit.path;
       EXPECT_EQ(again.cpu_ns, usage.cpu_ns) << unit.path;
-      EXPECT_EQ(again.Need(), usage.Need()) << unit.path;
+      if (!unit.step_id.empty()) {
+        EXPECT_EQ(again.Need(), usage.Need()) << unit.path;
+      }
     }
   }
   EXPECT_EQ(units, GetParam().units);

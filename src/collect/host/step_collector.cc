@@ -43,6 +43,30 @@ void KeepLargest(std::optional<int64_t> now, std::optional<int64_t>* largest) {
   if (now && (!*largest || **largest < *now)) *largest = now;
 }
 
+/// What a job's steps need together at one time: no more than the job does.
+class SumOfSteps {
+ public:
+  /// Gives the sum to the job before and begins another's; null: there is none.
+  void Begin(TrackedUnit* job) {
+    if (job_ != nullptr) {
+      KeepLargest(need_, &job_->need_peak);
+      KeepLargest(cache_, &job_->cache_peak);
+    }
+    job_ = job;
+    need_.reset();
+    cache_.reset();
+  }
+  void Add(const CgroupUsage& usage) {
+    if (const auto need = usage.Need()) need_ = Sum(need_.value_or(0), need);
+    if (usage.reclaimable) cache_ = Sum(cache_.value_or(0), usage.reclaimable);
+  }
+
+ private:
+  TrackedUnit* job_ = nullptr;
+  std::optional<int64_t> need_;
+  std::optional<int64_t> cache_;
+};
+
 /// In the order of StepMetric; names of domain/metric_catalogue.h.
 constexpr std::array<std::string_view, static_cast<size_t>(StepMetric::kCount)> kNames = {
     "cpu",           "memory",          "memory-anon",
@@ -306,6 +330,7 @@ void StepCollector::Read(WallTime now, MonoTime mono, SampleBatch* batch) {
   cgroup_problem_ = refreshed.ok() ? "" : refreshed.error().message();
   if (!refreshed.ok()) return;
   size_t index = 0;
+  SumOfSteps steps;
   CgroupUnit named;
   for (const CgroupUnit& listed : reader_->units()) {
     const bool is_named = !listed.job_id.empty();
@@ -325,13 +350,16 @@ void StepCollector::Read(WallTime now, MonoTime mono, SampleBatch* batch) {
       ++jobs_.jobs;
       jobs_.cores += t->cores_now.value_or(0);
       jobs_.memory += usage.usage.value_or(0);
+      steps.Begin(t);
       continue;
     }
+    steps.Add(usage);
     // Only steps have series: the job's are their sum, and a sum of both would count twice.
     const bool with_processes = is_due || now - t->first_seen < kNewStep;
     if (with_processes) ReadProcesses(t);
     AddSamples(t, usage, with_processes, now, batch);
   }
+  steps.Begin(nullptr);
   if (ticks_ % (2 * kSlowTicks) == 0) processes_.ForgetOthers();
   if (taskstats_) {
     taskstats_->With([this](ExitLedger& ledger) {
