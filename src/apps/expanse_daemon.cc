@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expanse-daemon: run (controller or sampler), healthcheck, version.
+#include <algorithm>
 #include <cstdio>
 #include <functional>
 #include <span>
@@ -226,14 +227,47 @@ Status CheckHealth(const platform::Config& settings, int* exit_status) {
   return {};
 }
 
+bool IsAskedToPrint(const std::vector<std::string>& words) {
+  return std::find(words.begin(), words.end(), "--print-config") != words.end() &&
+         std::find(words.begin(), words.end(), "--help") == words.end();
+}
+
+/// What --print-config shows beside the settings: the members of config.json, where one is named.
+int PrintDaemonConfig(const std::vector<std::string>& words) {
+  const auto settings =
+      platform::Config::Load(kRun, words, platform::ProcessEnvironment(), kFileFlag);
+  const auto path = settings.ok() ? ConfigPath(*settings) : settings.error();
+  if (path.ok() && path->empty()) return 0;
+  const auto config = path.ok() ? daemon::LoadDaemonConfig(platform::Fs(), *path) : path.error();
+  if (!config.ok()) {
+    std::fprintf(stderr, "expanse-daemon run: %s\n",
+                 EscapeForTerminal(config.error().message(), true).c_str());
+    return 1;
+  }
+  const auto print = [&](const char* member, const std::string& value) {
+    std::printf("config.%s = %s  # file %s\n", member, EscapeForTerminal(value).c_str(),
+                path->c_str());
+  };
+  print("compute_id", config->compute_id);
+  print("organisation_id", config->organisation_id);
+  print("credential", "(set)");
+  print("data_plane_url", platform::WithoutUserInfo(config->data_plane_url));
+  print("shared_prefix", config->shared_prefix);
+  print("slurm_conf", config->slurm_conf);
+  print("state_dir", config->state_dir);
+  return 0;
+}
+
 int Main(std::vector<std::string> words) {
   const std::string command = words.empty() ? "" : words[0];
   if (!words.empty()) words = RenameConfig({words.begin() + 1, words.end()});
-  if (command == "run")
-    return RunWithConfig("expanse-daemon run",
-                         "Captures what a compute runs. --config FILE is config.json of the "
-                         "compute, the same as --daemon-config.",
-                         kRun, words, Run, kFileFlag);
+  if (command == "run") {
+    const int status = RunWithConfig("expanse-daemon run",
+                                     "Captures what a compute runs. --config FILE is config.json "
+                                     "of the compute, the same as --daemon-config.",
+                                     kRun, words, Run, kFileFlag);
+    return status == 0 && IsAskedToPrint(words) ? PrintDaemonConfig(words) : status;
+  }
   if (command == "healthcheck") {
     int found = 0;
     const int status = RunWithConfig(

@@ -233,5 +233,40 @@ TEST_F(OperationsTest, EveryProgramShowsWhereItsSettingsComeFromAndRefusesUnknow
   }
 }
 
+TEST_F(OperationsTest, TheDaemonShowsItsCredentialFileWithoutTheCredential) {
+  ASSERT_TRUE(fs_.WriteAtomic(Path("config.json"),
+                              R"({"compute_id":"c1","credential":"exp_compute_s3cr3t",
+                                  "data_plane_url":"https://d.example.org",
+                                  "shared_prefix":"/srv/expanse"})",
+                              0640)
+                  .ok());
+  const auto shown =
+      Run("expanse-daemon", {"run", "--config", Path("config.json"), "--print-config"});
+  EXPECT_EQ(shown.exit_code, 0) << shown.err;
+  EXPECT_THAT(shown.out, HasSubstr("config.compute_id = c1  # file " + Path("config.json") + "\n"));
+  EXPECT_THAT(shown.out, HasSubstr("config.credential = (set)  # file "));
+  EXPECT_THAT(shown.out + shown.err, Not(HasSubstr("s3cr3t")));
+}
+
+TEST_F(OperationsTest, AWatchedDaemonServesItsMetricsByTls) {
+  const platform::TestAuthority authority(dir_.path());
+  authority.Issue("server", "IP:127.0.0.1");
+  const std::string ca = authority.certificate();
+  ASSERT_TRUE(fs_.MakeDirs(Path("shared")).ok());
+  const pid_t sampler = Spawn(
+      "expanse-daemon", {"run", "--role", "sampler", "--shared-prefix", Path("shared"), "--node",
+                         "n1", "--hook-spool", Path("hooks"), "--metrics-listen", "127.0.0.1:0",
+                         "--tls-certificate", Path("server.pem"), "--tls-key", Path("server.key")});
+  const std::string url = UrlOf("expanse-daemon");
+  EXPECT_THAT(AwaitText(url + "/healthz", "\"healthy\":true", ca), HasSubstr("\"part\":\"spool\""));
+  const std::string metrics = AwaitText(url + "/metrics", "part=\"spool\"", ca);
+  EXPECT_THAT(platform::MetricsTextCheck::Problems(metrics), IsEmpty());
+  EXPECT_EQ(Get(url + "/elsewhere", ca)->status, 404);
+  EXPECT_EQ(platform::MetricsTextCheck::Problems(
+                fs_.Read(Path("hooks/n1/metrics.prom")).value_or("absent")),
+            std::vector<std::string>{});
+  ExpectEndsCleanly(sampler);
+}
+
 }  // namespace
 }  // namespace expanse::apps

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kWidth = 100;
 
-constexpr std::array<NamedText, 9> kEnvironment{{
+constexpr std::array<NamedText, 10> kEnvironment{{
     {"EXPANSE_API_KEY", "personal API key (exp_user_...), read by `expanse login`"},
     {"EXPANSE_API_URL", "URL of the control plane instead of the saved one"},
     {"EXPANSE_INSTALL_TOKEN",
@@ -23,6 +23,7 @@ constexpr std::array<NamedText, 9> kEnvironment{{
     {"HTTPS_PROXY", "proxy for https; the installer copies it into the service's environment"},
     {"NO_PROXY", "hosts that are reached without the proxy; copied likewise"},
     {"SSL_CERT_FILE", "PEM file of the certificate authorities to trust; copied likewise"},
+    {"EXPANSE_CA_FILE", "the same for Expanse alone; wins over SSL_CERT_FILE"},
     {"NO_COLOR", "when set: no colours"},
     {"HOME", "where .expanse/credentials.json lies"},
 }};

@@ -72,7 +72,7 @@ std::string AddServiceEnvironment(const std::string& existing,
                                   const std::map<std::string, std::string>& environment) {
   std::string text = existing;
   bool changed = false;
-  for (const std::string key : {"HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE"}) {
+  for (const std::string key : {"HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE", "EXPANSE_CA_FILE"}) {
     const auto value = environment.find(key);
     if (value == environment.end() || value->second.empty()) continue;
     bool present = false;
