@@ -24,7 +24,8 @@ TEST(Kill, WhatWasAcknowledgedBeforeAKillIsThereOnce) {
     ASSERT_FALSE(server.url().empty()) << "round " << round;
     Load load(server.url(), &senders);
     // Real time on purpose: the kill has to fall into real system calls.
-    std::this_thread::sleep_for(std::chrono::milliseconds(50 + random() % 300));
+    load.WaitFor(1 + static_cast<int>(random() % 8));
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 20'000));
     server.Kill();
   }
   const Server server(dir.path());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plane_load.h"
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
@@ -156,10 +157,6 @@ bool Sender::SendOnce(const std::string& url) {
   return true;
 }
 
-void Sender::SendUntil(const std::string& url, const std::atomic<bool>& stop) {
-  while (!stop) (void)SendOnce(url);  // killed: the same batch again
-}
-
 void Sender::Check(const std::string& url, int64_t through) const {
   const int64_t next = through < 0 ? next_ : through + 1;
   auto http = platform::NewCurlHttpClient();
@@ -213,7 +210,15 @@ void Sender::CheckSamples(const std::string& url, int64_t next) const {
 
 Load::Load(const std::string& url, std::vector<Sender>* senders) {
   for (Sender& sender : *senders)
-    threads_.emplace_back([this, url, &sender] { sender.SendUntil(url, stop_); });
+    threads_.emplace_back([this, url, &sender] {
+      while (!stop_)
+        if (sender.SendOnce(url)) ++pushes_;  // killed: the same batch again
+    });
+}
+
+void Load::WaitFor(int pushes) const {
+  for (int i = 0; i < 20'000 && pushes_ < pushes; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 void Load::Stop() {

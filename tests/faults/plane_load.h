@@ -45,7 +45,6 @@ class Sender {
 
   /// One push. False: not acknowledged.
   bool SendOnce(const std::string& url);
-  void SendUntil(const std::string& url, const std::atomic<bool>& stop);
   int64_t acknowledged() const { return next_ - 1; }
   const std::string& last_error() const { return last_error_; }
 
@@ -71,9 +70,12 @@ class Load {
   Load(const std::string& url, std::vector<Sender>* senders);
   ~Load() { Stop(); }
   void Stop();
+  /// Until so many pushes were acknowledged, at most 20 s.
+  void WaitFor(int pushes) const;
 
  private:
   std::atomic<bool> stop_{false};
+  std::atomic<int> pushes_{0};
   std::vector<std::thread> threads_;
 };
 
