@@ -253,6 +253,8 @@ LogDamage InspectLog(std::string_view wal) {
     }
     if (current) ++found.lost_frames;
   }
+  // A last frame alone is a write that a crash cut off: it was never acknowledged.
+  if (found.lost_frames == 1) found.lost_frames = 0;
   return found;
 }
 
