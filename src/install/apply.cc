@@ -19,14 +19,28 @@ Owner SystemOwner(const platform::Fs& fs, const Site& site) {
   return fs.root().empty() ? kRoot : site.user.owner;
 }
 
-}  // namespace
-
-void PrintLines(const Machine& machine, std::string_view text) {
-  if (text.ends_with('\n')) text.remove_suffix(1);
-  for (const auto line : Split(text, '\n')) machine.print(std::string(line));
+/// An error unless neither slurm.conf nor SLURM names our hooks.
+Status CheckHooksUnused(const SlurmTools& tools, const platform::Fs& fs,
+                        const std::string& slurm_conf, const std::string& hook_directory) {
+  constexpr std::string_view kStay =
+      "; the hook files stay, since SLURM would drain the node without them. When it no longer "
+      "uses them (scontrol show config), run `expanse compute uninstall` to remove them";
+  if (!slurm_conf.empty()) {
+    const std::string text = fs.Read(slurm_conf, 16 << 20).value_or("");
+    const auto unwired = Unwire(text, hook_directory);
+    if (!unwired.ok() || *unwired != text)
+      return Error(Code::kFailedPrecondition,
+                   slurm_conf + " still names our hooks" + std::string(kStay));
+  }
+  const auto shown = tools.ShowConfig();
+  if (!shown.ok()) return Error(shown.error().code(), shown.error().message() + std::string(kStay));
+  if (const auto left = HooksInForce(*shown, hook_directory); !left.empty())
+    return Error(Code::kFailedPrecondition,
+                 "SLURM still uses " + Join(left, ", ") + std::string(kStay));
+  return {};
 }
 
-Status PlaceHooks(const Site& site, const platform::Fs& fs, Transaction* transaction) {
+Status PlaceHookFiles(const Site& site, const platform::Fs& fs, Transaction* transaction) {
   const Owner root = SystemOwner(fs, site);
   EXPANSE_CHECK_OK(transaction->MakeDirs(site.hook_directory, 0755, root));
   // Settings first: a hook that starts before they are there would write nothing.
@@ -45,6 +59,27 @@ Status PlaceHooks(const Site& site, const platform::Fs& fs, Transaction* transac
   }
   // The sampler makes <node>/events below it, as the service account.
   return transaction->MakeDirs(site.hook_spool, 0755, site.user.owner);
+}
+
+}  // namespace
+
+void PrintLines(const Machine& machine, std::string_view text) {
+  if (text.ends_with('\n')) text.remove_suffix(1);
+  for (const auto line : Split(text, '\n')) machine.print(std::string(line));
+}
+
+Status PlaceHooks(const Site& site, Machine& machine, Transaction* transaction) {
+  transaction->BeginHeld();
+  const Status placed = PlaceHookFiles(site, machine.fs, transaction);
+  transaction->EndHeld();
+  // Also after a failure: slurm.conf may name the files that were made before it.
+  const SlurmTools tools(machine, site.slurm_conf_path);
+  transaction->Guard("place the hook files",
+                     [tools, &fs = machine.fs, conf = site.slurm_conf_path,
+                      directory = site.hook_directory]() -> Status {
+                       return CheckHooksUnused(tools, fs, conf, directory);
+                     });
+  return placed;
 }
 
 Status PlaceShared(const Site& site, const platform::Fs& fs, Transaction* transaction) {
@@ -118,12 +153,15 @@ Status WireHooks(const InstallOptions& options, const Site& site, Machine& machi
   const Owner owner{before->uid, before->gid};
   const mode_t mode = before->mode & 07777;
   const std::string backup = site.slurm_conf_path + ".before-expanse";
-  EXPANSE_CHECK_OK(transaction->WriteFile(backup, site.conf.text, mode, owner));
+  transaction->BeginHeld();  // it is what an operator needs when slurm.conf cannot be restored
+  const Status backed_up = transaction->WriteFile(backup, site.conf.text, mode, owner);
+  transaction->EndHeld();
+  if (!backed_up.ok()) return backed_up;
 
   const SlurmTools tools(machine, site.slurm_conf_path);
   auto reconfigured = std::make_shared<bool>(false);
   // Registered before the file is written, so that it runs after the file was restored.
-  transaction->Did("prepare to reconfigure", [tools, reconfigured]() -> Status {
+  transaction->Guard("prepare to reconfigure", [tools, reconfigured]() -> Status {
     return *reconfigured ? tools.Reconfigure() : Status{};
   });
   // A file that is a link (site configuration management) is edited where it lies.

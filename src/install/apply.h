@@ -11,8 +11,9 @@
 
 namespace expanse::install {
 
-/// Hook files, their settings and the node-local spool.
-Status PlaceHooks(const Site& site, const platform::Fs& fs, Transaction* transaction);
+/// Hook files, their settings and the node-local spool. A rollback leaves them where SLURM uses
+/// them, or cannot be asked whether it does: it would drain the node without them.
+Status PlaceHooks(const Site& site, Machine& machine, Transaction* transaction);
 /// Programs, sampler settings and sentinel below the shared prefix.
 Status PlaceShared(const Site& site, const platform::Fs& fs, Transaction* transaction);
 Status WriteConfig(const Site& site, const data::v1::DaemonConfig& config,

@@ -97,7 +97,7 @@ Status Apply(const InstallOptions& options, const Site& site, const data::v1::Da
       platform::JoinPath(platform::DirName(site.config_path), domain::kDaemonState), 0750,
       site.user.owner));
   EXPANSE_CHECK_OK(PlaceShared(site, machine.fs, transaction));
-  EXPANSE_CHECK_OK(PlaceHooks(site, machine.fs, transaction));
+  EXPANSE_CHECK_OK(PlaceHooks(site, machine, transaction));
   EXPANSE_CHECK_OK(SeedEnvironment(site, machine, transaction));
   EXPANSE_CHECK_OK(WireHooks(options, site, machine, transaction));
   report->hooks_wired = site.wired_already || site.wire_now;
@@ -155,20 +155,30 @@ Result<InstallReport> InstallController(const InstallOptions& options, Machine& 
   return Error(applied.error().code(), applied.error().message() + after);
 }
 
+Status ApplySampler(const InstallOptions& options, const Site& site, Machine& machine,
+                    Transaction* transaction) {
+  const Owner root = machine.fs.root().empty() ? Owner{0, 0} : site.user.owner;
+  EXPANSE_CHECK_OK(PlaceHooks(site, machine, transaction));
+  EXPANSE_CHECK_OK(StartService(options, site, "expanse-sampler.service", SamplerUnit(site),
+                                machine, transaction));
+  // Last: the controller takes it as the promise that the hook files are here.
+  EXPANSE_CHECK_OK(transaction->MakeDirs(site.prefix + "/etc/nodes", 0755, root));
+  return transaction->WriteFile(site.prefix + "/etc/nodes/" + site.host, "hooks\n", 0644, root);
+}
+
 Result<InstallReport> InstallSampler(const InstallOptions& options, Machine& machine) {
   EXPANSE_TRY(const Site site, CheckSampler(options, machine));
   PrintLines(machine, Join(DescribePlan(options, site), "\n"));
   Transaction transaction(machine.fs, TransactionLog(options, machine));
-  const Owner root = machine.fs.root().empty() ? Owner{0, 0} : site.user.owner;
-  EXPANSE_CHECK_OK(PlaceHooks(site, machine.fs, &transaction));
-  EXPANSE_CHECK_OK(StartService(options, site, "expanse-sampler.service", SamplerUnit(site),
-                                machine, &transaction));
-  // Last: the controller takes it as the promise that the hook files are here.
-  EXPANSE_CHECK_OK(transaction.MakeDirs(site.prefix + "/etc/nodes", 0755, root));
-  EXPANSE_CHECK_OK(
-      transaction.WriteFile(site.prefix + "/etc/nodes/" + site.host, "hooks\n", 0644, root));
-  transaction.Commit();
-  return InstallReport{};
+  const Status applied = ApplySampler(options, site, machine, &transaction);
+  if (applied.ok()) {
+    transaction.Commit();
+    return InstallReport{};
+  }
+  const Status undone = transaction.Rollback();
+  return Error(applied.error().code(),
+               applied.error().message() +
+                   (undone.ok() ? "; everything was taken back" : "; " + undone.error().message()));
 }
 
 /// --write-config-only, and every type but slurm.

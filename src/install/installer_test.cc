@@ -332,6 +332,46 @@ TEST_F(InstallerTest, AFailureWhileApplyingTakesEverythingBackAndReconfiguresAga
   EXPECT_EQ(tools_->Count("scontrol reconfigure"), 2) << "the second makes SLURM forget our hooks";
 }
 
+TEST_F(InstallerTest, HookFilesStayWhenSlurmCouldNotBeToldToForgetThem) {
+  tools_->failing = {"scontrol reconfigure"};
+  const auto report = DoInstall();
+  ASSERT_FALSE(report.ok());
+  EXPECT_EQ(Read(kConf), kBefore);
+  for (const auto* file : {"prolog", "epilog", "task_prolog", "task_epilog", "hook.conf"})
+    EXPECT_TRUE(fs_.Exists(std::string(kHookDir) + "/" + file)) << file;
+  EXPECT_TRUE(fs_.Exists("/var/lib/expanse/hook-spool"));
+  EXPECT_FALSE(fs_.Exists(kConfig)) << "what no hook needs is taken back";
+  EXPECT_NE(report.error().message().find("left in place"), std::string::npos)
+      << report.error().message();
+}
+
+TEST_F(InstallerTest, HookFilesStayWhileSlurmUsesThemAfterARollback) {
+  stdfs::create_directories(fs_.Host("/run/systemd/system"));
+  options_.systemd = true;
+  tools_->failing = {"systemctl restart expanse-daemon.service"};
+  tools_->sticky_prolog = std::string(kHookDir) + "/prolog";
+  const auto report = DoInstall();
+  ASSERT_FALSE(report.ok());
+  EXPECT_TRUE(fs_.Exists(std::string(kHookDir) + "/prolog"));
+  EXPECT_NE(report.error().message().find("SLURM still uses Prolog="), std::string::npos)
+      << report.error().message();
+}
+
+TEST_F(InstallerTest, ASamplerThatDoesNotStartLeavesTheHookFilesOfAWiredNode) {
+  ASSERT_TRUE(DoInstall().ok());
+  stdfs::remove_all(fs_.Host(kHookDir));
+  stdfs::create_directories(fs_.Host("/run/systemd/system"));
+  Write("/proc/sys/kernel/hostname", "worker2\n");
+  options_.role = Role::kSampler;
+  options_.systemd = true;
+  tools_->failing = {"systemctl restart expanse-sampler.service"};
+  const auto report = DoInstall();
+  ASSERT_FALSE(report.ok());
+  EXPECT_TRUE(fs_.Exists(std::string(kHookDir) + "/prolog"));
+  EXPECT_FALSE(fs_.Exists("/srv/expanse/etc/nodes/worker2"));
+  EXPECT_FALSE(fs_.Exists("/etc/systemd/system/expanse-sampler.service"));
+}
+
 TEST_F(InstallerTest, AServiceThatDoesNotStartTakesEverythingBack) {
   stdfs::create_directories(fs_.Host("/run/systemd/system"));
   options_.systemd = true;

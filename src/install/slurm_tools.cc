@@ -2,6 +2,7 @@
 #include "install/slurm_tools.h"
 
 #include "base/strings.h"
+#include "install/slurm_conf.h"
 
 namespace expanse::install {
 namespace {
@@ -19,6 +20,18 @@ std::map<std::string, std::string> ParseShowConfig(std::string_view text) {
     if (!key.empty()) values[std::string(key)] = std::string(Trim(line.substr(equals + 1)));
   }
   return values;
+}
+
+std::vector<std::string> HooksInForce(const std::map<std::string, std::string>& shown,
+                                      const std::string& hook_directory) {
+  std::vector<std::string> found;
+  for (const auto key : kHookKeys) {
+    const auto value = shown.find(std::string(key));
+    if (value != shown.end() &&
+        value->second.find(hook_directory + "/" + HookFileOf(key)) != std::string::npos)
+      found.push_back(std::string(key) + "=" + value->second);
+  }
+  return found;
 }
 
 std::vector<SlurmNode> ParseShowNode(std::string_view text) {

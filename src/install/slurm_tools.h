@@ -14,6 +14,9 @@ namespace expanse::install {
 
 /// "Key = value" lines of `scontrol show config`.
 std::map<std::string, std::string> ParseShowConfig(std::string_view text);
+/// Hook settings among them that lie in our directory, as "Key=value".
+std::vector<std::string> HooksInForce(const std::map<std::string, std::string>& shown,
+                                      const std::string& hook_directory);
 struct SlurmNode {
   std::string name;
   std::string host;  // NodeHostName

@@ -35,18 +35,32 @@ class Transaction {
   Status WriteFile(const std::string& path, std::string_view bytes, mode_t mode, Owner owner);
   /// A change made elsewhere, with the way back.
   void Did(std::string what, std::function<Status()> undo);
+  /// Files and directories that are new from here on are in somebody's use, until a Guard says
+  /// otherwise.
+  void BeginHeld() { held_ = true; }
+  void EndHeld() { held_ = false; }
+  /// As Did; when its way back fails, the rollback leaves the held files and directories in place.
+  void Guard(std::string what, std::function<Status()> undo);
 
   void Commit() { undo_.clear(); }
-  /// Takes everything back; goes on after errors and returns them all as one.
+  /// Takes everything back; goes on after errors and returns them all as one, with the files that
+  /// had to stay.
   Status Rollback();
 
  private:
   struct Step {
     std::string what;
     std::function<Status()> undo;
+    bool is_guard = false;
+    bool is_held = false;
   };
+  void Add(Step step);
+  /// A step that makes something that was not there.
+  void Made(std::string what, std::function<Status()> undo);
+
   const platform::Fs& fs_;
   Log log_;
+  bool held_ = false;
   std::vector<Step> undo_;
 };
 

@@ -15,19 +15,6 @@ constexpr size_t kMaxConf = 16 << 20;
 
 Error Failed(const std::string& what) { return Error(Code::kFailedPrecondition, what); }
 
-/// Hook settings that SLURM has in force and that lie in our directory.
-std::vector<std::string> HooksInForce(const std::map<std::string, std::string>& shown,
-                                      const std::string& hook_directory) {
-  std::vector<std::string> found;
-  for (const auto key : kHookKeys) {
-    const auto value = shown.find(std::string(key));
-    if (value != shown.end() &&
-        value->second.find(hook_directory + "/" + HookFileOf(key)) != std::string::npos)
-      found.push_back(std::string(key) + "=" + value->second);
-  }
-  return found;
-}
-
 std::string ConfOption(const UninstallOptions& options, const Machine& machine) {
   if (!options.slurm_conf.empty()) return options.slurm_conf;
   const auto environment = machine.environment.find("SLURM_CONF");
