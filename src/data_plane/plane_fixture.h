@@ -51,7 +51,7 @@ class FakeControl final : public rpc::Authenticator,
     control::v1::Register(router_, static_cast<control::v1::PlaneService&>(*this));
     control::v1::Register(router_, static_cast<control::v1::AuthService&>(*this));
     server_ = platform::HttpServer::Start({}, [this](const platform::HttpRequest& request) {
-                if (is_away) return platform::HttpResponse{503, {}, "away"};
+                if (is_away) return platform::HttpResponse{away_status, {}, "away"};
                 return router_.Handle(request);
               }).value();
   }
@@ -114,6 +114,7 @@ class FakeControl final : public rpc::Authenticator,
   }
 
   std::atomic<bool> is_away{false};
+  std::atomic<int> away_status{503};
   std::atomic<int> verifications{0};
   std::mutex mutex;
   std::map<std::string, KnownCompute> computes;

@@ -31,22 +31,33 @@ Result<std::optional<ComputeCredentials::Verdict>> ComputeCredentials::Known(
     const auto it = verdicts_.find(hash);
     if (it != verdicts_.end()) return std::optional(it->second);
   }
-  EXPANSE_TRY(auto rows,
-              database_.Query("SELECT org_id, compute_id, accepted, checked_ms, valid_until_ms "
-                              "FROM compute_credentials WHERE credential_hash = $1",
-                              {hash}));
+  auto read = database_.Query(
+      "SELECT org_id, compute_id, accepted, checked_ms, valid_until_ms "
+      "FROM compute_credentials WHERE credential_hash = $1",
+      {hash});
+  // Nothing that a sender could take for a verdict on its credential.
+  if (!read.ok())
+    return Error(Code::kUnavailable, "the compute credential cannot be looked up (" +
+                                         read.error().message() + "); send again later");
+  const auto& rows = *read;
   if (rows.empty()) return std::optional<Verdict>();
-  Verdict verdict{rows[0].Bool(2), OrgId(rows[0].Text(0)), ComputeId(rows[0].Text(1)),
-                  rows[0].Int64(3), rows[0].Int64(4)};
-  const std::lock_guard lock(mutex_);
-  if (verdicts_.size() >= kMaxVerdicts) verdicts_.clear();
-  verdicts_[hash] = verdict;
+  Verdict verdict{rows[0].Bool(2),  OrgId(rows[0].Text(0)), ComputeId(rows[0].Text(1)),
+                  rows[0].Int64(3), rows[0].Int64(4),       true};
+  Remember(hash, verdict);
   return std::optional(std::move(verdict));
 }
 
-Status ComputeCredentials::Keep(const std::string& hash, const Verdict& verdict,
+void ComputeCredentials::Remember(const std::string& hash, const Verdict& verdict) {
+  const std::lock_guard lock(mutex_);
+  if (verdicts_.size() >= kMaxVerdicts) verdicts_.clear();
+  verdicts_[hash] = verdict;
+}
+
+Status ComputeCredentials::Keep(const std::string& hash, Verdict verdict,
                                 const control::v1::VerifyComputeCredentialResponse* compute) {
-  EXPANSE_CHECK_OK(database_.Write([&](storage::Transaction& transaction) -> Status {
+  // First: what was decided holds also when it cannot be written.
+  Remember(hash, verdict);
+  const Status written = database_.Write([&](storage::Transaction& transaction) -> Status {
     EXPANSE_CHECK_OK(
         transaction.Execute("DELETE FROM compute_credentials WHERE credential_hash = $1", {hash}));
     EXPANSE_CHECK_OK(transaction.Execute(
@@ -63,10 +74,14 @@ Status ComputeCredentials::Keep(const std::string& hash, const Verdict& verdict,
         {verdict.org, verdict.compute, compute->compute_name(),
          static_cast<int64_t>(compute->type()), compute->team_id(), verdict.checked_ms}));
     return {};
-  }));
-  const std::lock_guard lock(mutex_);
-  if (verdicts_.size() >= kMaxVerdicts) verdicts_.clear();
-  verdicts_[hash] = verdict;
+  });
+  if (!written.ok()) {
+    log::Error("compute.verdict_not_stored",
+               {{"compute", verdict.compute.str()}, {"reason", written.error().message()}});
+    return written;
+  }
+  verdict.is_stored = true;
+  Remember(hash, verdict);
   return {};
 }
 
@@ -100,22 +115,25 @@ Result<rpc::Caller> ComputeCredentials::Authenticate(const std::string& credenti
     verdict.org = OrgId(answer->organisation_id());
     verdict.compute = ComputeId(answer->compute_id());
     verdict.valid_until_ms = now_ms + std::max<int64_t>(0, answer->valid_for_seconds()) * 1000;
-    EXPANSE_CHECK_OK(Keep(hash, verdict, &*answer));
+    // Intake does not hang on this write: the next question to the control plane repeats it.
+    (void)Keep(hash, verdict, &*answer);
     return CallerOf(verdict, credential);
   }
   if (!IsAbsence(answer.error())) {
-    if (known && known->accepted) {
-      log::Warning("compute.credential_refused",
-                   {{"compute", known->compute.str()}, {"reason", answer.error().message()}});
+    if (known) {
       verdict.org = known->org;
       verdict.compute = known->compute;
-      EXPANSE_CHECK_OK(Keep(hash, verdict, nullptr));
-    } else if (!known) {
-      // Kept in memory only: strangers must not fill the table.
-      const std::lock_guard lock(mutex_);
-      if (verdicts_.size() >= kMaxVerdicts) verdicts_.clear();
-      verdicts_[hash] = verdict;
+      verdict.is_stored = known->is_stored;
     }
+    if (known && known->accepted)
+      log::Warning("compute.credential_refused",
+                   {{"compute", known->compute.str()}, {"reason", answer.error().message()}});
+    // Strangers must not fill the table: theirs is kept in memory only.
+    const bool is_ours = !verdict.compute.str().empty();
+    if (is_ours && (known->accepted || !known->is_stored))
+      (void)Keep(hash, verdict, nullptr);
+    else
+      Remember(hash, verdict);
     return Error(Code::kUnauthenticated, answer.error().message());
   }
   if (known && (!known->accepted || now_ms < known->valid_until_ms))

@@ -25,7 +25,8 @@ class ComputeCredentials {
       : database_(database), authority_(authority), clock_(clock) {}
 
   /// kUnauthenticated: refused by the control plane, or malformed. kUnavailable: never seen here,
-  /// and the control plane cannot be asked. A verdict is asked for anew once a minute.
+  /// and the control plane cannot be asked, or the store cannot be read. A verdict is asked for
+  /// anew once a minute, and holds in memory when it cannot be written.
   Result<rpc::Caller> Authenticate(const std::string& credential);
   /// The credential is dead from now on, whatever the control plane can be asked.
   Status Forget(const std::string& credential, const OrgId& org, const ComputeId& compute);
@@ -37,9 +38,11 @@ class ComputeCredentials {
     ComputeId compute;
     int64_t checked_ms = 0;
     int64_t valid_until_ms = 0;
+    bool is_stored = false;  // in the table, not in memory alone
   };
   Result<std::optional<Verdict>> Known(const std::string& hash);
-  Status Keep(const std::string& hash, const Verdict& verdict,
+  void Remember(const std::string& hash, const Verdict& verdict);
+  Status Keep(const std::string& hash, Verdict verdict,
               const control::v1::VerifyComputeCredentialResponse* compute);
   Result<rpc::Caller> CallerOf(const Verdict& verdict, const std::string& credential);
 

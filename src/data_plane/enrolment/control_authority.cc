@@ -3,11 +3,44 @@
 
 #include <utility>
 
+#include <boost/json.hpp>
+#include <fmt/format.h>
+
+#include "base/strings.h"
+
 namespace expanse::data_plane {
 namespace {
 
 constexpr Millis kQuestionTimeout{3'000};
 constexpr Millis kAskAgainAfter{10'000};
+
+/// A Connect error: a JSON object that names its code.
+bool IsConnectError(std::string_view body) {
+  boost::system::error_code ec;
+  const auto value = boost::json::parse(boost::json::string_view(body.data(), body.size()), ec);
+  if (ec || !value.is_object()) return false;
+  const auto* code = value.as_object().if_contains("code");
+  return code != nullptr && code->is_string() &&
+         CodeFromName(std::string_view(code->as_string())).has_value();
+}
+
+/// Passes on only what the control plane itself says. A page of a proxy, a captive portal or a
+/// gateway with a bare status 403 is no verdict on a credential: it is an absence.
+class OwnAnswers final : public platform::HttpClient {
+ public:
+  explicit OwnAnswers(platform::HttpClient& inner) : inner_(inner) {}
+  Result<platform::HttpResponse> Do(const platform::HttpCall& call) override {
+    EXPANSE_TRY(auto answer, inner_.Do(call));
+    if (answer.status == 200 || IsConnectError(answer.body)) return answer;
+    return Error(Code::kUnavailable,
+                 fmt::format("{}: HTTP status {}, not from the control plane: {}",
+                             platform::WithoutUserInfo(call.url), answer.status,
+                             EscapeForTerminal(Trim(answer.body).substr(0, 200))));
+  }
+
+ private:
+  platform::HttpClient& inner_;
+};
 
 }  // namespace
 
@@ -34,7 +67,8 @@ ControlAuthority::ControlAuthority(std::string url, Secret plane_credential,
                                    const platform::Clock& clock, platform::HttpClientOptions http)
     : clock_(clock),
       http_(platform::NewCurlHttpClient(std::move(http))),
-      channel_(*http_, std::move(url)),
+      own_answers_(std::make_unique<OwnAnswers>(*http_)),
+      channel_(*own_answers_, std::move(url)),
       client_(channel_),
       credential_(std::move(plane_credential)) {}
 

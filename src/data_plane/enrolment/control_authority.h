@@ -40,6 +40,7 @@ class ControlAuthority {
 
   const platform::Clock& clock_;
   std::unique_ptr<platform::HttpClient> http_;
+  std::unique_ptr<platform::HttpClient> own_answers_;  // on http_
   rpc::HttpChannel channel_;
   control::v1::PlaneServiceClient client_;
   Secret credential_;
@@ -47,8 +48,10 @@ class ControlAuthority {
   std::optional<MonoTime> away_since_;
 };
 
-/// True for errors that say nothing about the question: no connection, no answer in time, a plane
-/// that is starting or broken.
+/// False only for what the control plane itself answers to a question: not known, refused, a
+/// request that it does not take. True for errors that say nothing about it: no connection, no
+/// answer in time, a plane that is starting or broken, a proxy's page (ControlAuthority reports
+/// those as kUnavailable).
 bool IsAbsence(const Error& error);
 
 }  // namespace expanse::data_plane

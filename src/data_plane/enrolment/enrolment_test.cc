@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data_plane/fact_builder.h"
 #include "data_plane/plane_fixture.h"
+#include "storage/relational/database.h"
 
 namespace expanse::data_plane {
 namespace {
@@ -83,6 +84,60 @@ TEST_F(EnrolmentTest, ARevokedCredentialIsRefusedOnceTheControlPlaneSaysSo) {
   Restart();
   clock_.Advance(Millis(61'000));
   EXPECT_EQ(Beat().error().code(), Code::kUnauthenticated);
+}
+
+TEST_F(EnrolmentTest, APageOfAProxyIsNoVerdictOnACredential) {
+  ASSERT_TRUE(Beat().ok());
+  control_.is_away = true;
+  for (const int status : {400, 403, 404, 409, 451}) {
+    control_.away_status = status;
+    clock_.Advance(Millis(61'000));
+    EXPECT_TRUE(Beat().ok()) << status;
+    EXPECT_EQ(Beat('q').error().code(), Code::kUnavailable) << status;
+  }
+  Restart();
+  EXPECT_TRUE(Beat().ok()) << "nothing of it was written down";
+}
+
+TEST_F(EnrolmentTest, ARefusalIsFreshForAMinuteEachTimeItIsHeard) {
+  EXPECT_EQ(Beat('q').error().code(), Code::kUnauthenticated);
+  clock_.Advance(Millis(61'000));
+  EXPECT_EQ(Beat('q').error().code(), Code::kUnauthenticated);
+  const int asked = control_.verifications;
+  EXPECT_EQ(Beat('q').error().code(), Code::kUnauthenticated);
+  EXPECT_EQ(control_.verifications, asked);
+}
+
+TEST_F(EnrolmentTest, IntakeDoesNotHangOnWritingAVerdictDown) {
+  const auto database = storage::Database::Open("sqlite:" + dir_.path() + "/data/data.db").value();
+  ASSERT_TRUE(database
+                  ->Execute("CREATE TRIGGER full BEFORE INSERT ON compute_credentials BEGIN "
+                            "SELECT RAISE(ABORT, 'disk full'); END",
+                            {})
+                  .ok());
+  const auto record = Facts(data::v1::FACT_ORIGIN_SACCT, Job("7", kSubmit, 0), kNow, Ended());
+  const auto sent = Send(Batch({record}));
+  EXPECT_TRUE(sent.ok()) << sent.error().message();
+  {
+    const std::lock_guard lock(control_.mutex);
+    control_.computes.clear();
+  }
+  clock_.Advance(Millis(61'000));
+  EXPECT_EQ(Send(Batch({record})).error().code(), Code::kUnauthenticated)
+      << "a refusal holds as well";
+  // It is written as soon as it can be.
+  ASSERT_TRUE(database->Execute("DROP TRIGGER full", {}).ok());
+  clock_.Advance(Millis(61'000));
+  EXPECT_EQ(Send(Batch({record})).error().code(), Code::kUnauthenticated);
+  control_.is_away = true;
+  Restart();
+  EXPECT_EQ(Send(Batch({record})).error().code(), Code::kUnauthenticated);
+}
+
+TEST_F(EnrolmentTest, AStoreThatCannotBeReadIsNoVerdictOnACredential) {
+  const auto database = storage::Database::Open("sqlite:" + dir_.path() + "/data/data.db").value();
+  ASSERT_TRUE(database->Execute("ALTER TABLE compute_credentials RENAME TO gone", {}).ok());
+  EXPECT_EQ(Beat().error().code(), Code::kUnavailable);
 }
 
 TEST_F(EnrolmentTest, VerdictsAreAskedForOnceAMinute) {
