@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kNow = 1'796'000'000'000;
 
-// Fails each change with a parameter "poison", or every commit.
+// Fails each change with a parameter "poison", every commit, or every read of a table.
 class FaultyDatabase final : public storage::Database {
  public:
   FaultyDatabase() : inner_(storage::Database::Open("sqlite::memory:").value()) {}
@@ -22,7 +22,7 @@ class FaultyDatabase final : public storage::Database {
   Result<std::unique_ptr<storage::Transaction>> Begin(storage::Access access) override {
     EXPANSE_TRY(auto inner, inner_->Begin(access));
     return std::unique_ptr<storage::Transaction>(
-        std::make_unique<Faulty>(std::move(inner), fail_commits, commit_error, access));
+        std::make_unique<Faulty>(std::move(inner), fail_commits, commit_error, access, *this));
   }
   Status BackupTo(const std::string& path) override { return inner_->BackupTo(path); }
   Status CheckIntegrity() override { return inner_->CheckIntegrity(); }
@@ -30,21 +30,28 @@ class FaultyDatabase final : public storage::Database {
 
   bool fail_commits = false;
   Code commit_error = Code::kResourceExhausted;
+  Code poison_error = Code::kFailedPrecondition;
+  std::string unreadable_table;
 
  private:
   class Faulty final : public storage::Transaction {
    public:
-    Faulty(std::unique_ptr<Transaction> inner, bool fail, Code code, storage::Access access)
+    Faulty(std::unique_ptr<Transaction> inner, bool fail, Code code, storage::Access access,
+           const FaultyDatabase& faults)
         : inner_(std::move(inner)),
           fail_(fail && access == storage::Access::kReadWrite),
-          commit_error_(code) {}
+          commit_error_(code),
+          faults_(faults) {}
     Result<storage::Rows> Query(std::string_view sql,
                                 std::span<const storage::Value> params) override {
+      if (!faults_.unreadable_table.empty() &&
+          sql.find(faults_.unreadable_table) != std::string_view::npos)
+        return Error(Code::kPermissionDenied, "unreadable");
       return inner_->Query(sql, params);
     }
     Result<int64_t> Execute(std::string_view sql, std::span<const storage::Value> params) override {
       for (const auto& value : params)
-        if (value == storage::Value("poison")) return Error(Code::kInternal, "poison");
+        if (value == storage::Value("poison")) return Error(faults_.poison_error, "poison");
       return inner_->Execute(sql, params);
     }
     Status ExecuteScript(std::string_view sql) override { return inner_->ExecuteScript(sql); }
@@ -57,6 +64,7 @@ class FaultyDatabase final : public storage::Database {
     std::unique_ptr<Transaction> inner_;
     bool fail_;
     Code commit_error_;
+    const FaultyDatabase& faults_;
   };
   std::unique_ptr<storage::Database> inner_;
 };
@@ -122,14 +130,32 @@ TEST_F(IngestFaultTest, AFullDiskIsNoAcknowledgementAndTheBatchIsTakenLater) {
 TEST_F(IngestFaultTest, NoFaultOfTheMachineIsTakenForOneOfTheRecord) {
   database_.fail_commits = true;
   for (const Code code : {Code::kPermissionDenied, Code::kNotFound, Code::kUnavailable,
-                          Code::kDataLoss, Code::kAborted}) {
-    database_.commit_error = code;  // read-only, not mounted, busy, damaged
+                          Code::kDataLoss, Code::kAborted, Code::kInternal}) {
+    database_.commit_error = code;  // read-only, not mounted, busy, damaged, misused
     const auto answer = service_.Push(context_, request_);
     ASSERT_FALSE(answer.ok()) << CodeName(code);
     EXPECT_EQ(answer.error().code(), Code::kUnavailable) << CodeName(code);
   }
   database_.fail_commits = false;
   EXPECT_EQ(service_.Push(context_, request_)->duplicates(), 0u);
+}
+
+TEST_F(IngestFaultTest, AFaultOfThisProgramGivesUpNoRecord) {
+  database_.poison_error = Code::kInternal;
+  const auto answer = service_.Push(context_, request_);
+  ASSERT_FALSE(answer.ok());
+  EXPECT_EQ(answer.error().code(), Code::kUnavailable);
+  database_.poison_error = Code::kFailedPrecondition;
+  const auto later = service_.Push(context_, request_);
+  ASSERT_TRUE(later.ok()) << later.error().message();
+  EXPECT_EQ(later->duplicates(), 0u);
+}
+
+TEST_F(IngestFaultTest, ASourceThatCannotBeReadIsNoVerdictOnItsBatch) {
+  database_.unreadable_table = "ingest_sources";
+  const auto answer = service_.Push(context_, request_);
+  ASSERT_FALSE(answer.ok());
+  EXPECT_EQ(answer.error().code(), Code::kUnavailable);
 }
 
 TEST_F(IngestFaultTest, ADamagedListOfGapsDoesNotStopItsSource) {

@@ -18,15 +18,15 @@ std::string RunName(const Scope& scope, const Alias& alias) {
   return scope.org.str() + "/" + scope.compute.str() + "/" + alias.kind + "/" + alias.value;
 }
 
-// Everything that is not certainly the record's fault is of the moment or of the machine (a full or
-// read-only disk, a directory that is not mounted): the same batch can be taken later.
+// Everything that is not certainly the record's fault (a constraint, a value that no store takes,
+// one too large for it) is of the moment, of the machine (a full or read-only disk, a directory
+// that is not mounted) or of this program: the same batch can be taken later.
 bool MayPass(const Error& error) {
   switch (error.code()) {
     case Code::kInvalidArgument:
     case Code::kFailedPrecondition:
     case Code::kAlreadyExists:
     case Code::kOutOfRange:
-    case Code::kInternal:
       return false;
     default:
       return true;
@@ -57,11 +57,12 @@ void Report(const Scope& scope, const data::v1::PushRequest& request,
 
 Result<IngestService::Source> IngestService::ReadSource(const Scope& scope,
                                                         const std::string& source_id) {
-  EXPANSE_TRY(auto rows,
-              database_.Query("SELECT compute_id, next_sequence, gaps, missing_records, "
-                              "rejected_records FROM ingest_sources WHERE org_id = $1 AND "
-                              "source_id = $2",
-                              {scope.org, source_id}));
+  auto read = database_.Query(
+      "SELECT compute_id, next_sequence, gaps, missing_records, rejected_records FROM "
+      "ingest_sources WHERE org_id = $1 AND source_id = $2",
+      {scope.org, source_id});
+  if (!read.ok()) return NotStored(read.error());
+  const auto& rows = *read;
   Source source;
   if (rows.empty()) return source;
   if (rows[0].Text(0) != scope.compute.str())

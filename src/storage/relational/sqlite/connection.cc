@@ -40,8 +40,9 @@ Code CodeOf(int extended) {
       return Code::kUnavailable;
     case SQLITE_FULL:
     case SQLITE_NOMEM:
-    case SQLITE_TOOBIG:
       return Code::kResourceExhausted;
+    case SQLITE_TOOBIG:  // of the value, not of the disk: it is as large next time
+      return Code::kOutOfRange;
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
       return Code::kDataLoss;
