@@ -342,6 +342,41 @@ TEST_F(IngestTest, ClusterFactsOfSeveralSourcesAddUp) {
   EXPECT_EQ(facts->as_of_ms(), kNow + 2);
 }
 
+TEST_F(IngestTest, TheClockOfANodeDoesNotFreezeThePictureOfTheCluster) {
+  data::v1::Record scheduler;
+  scheduler.set_observed_time_ms(kNow);
+  scheduler.mutable_compute()->set_scheduler_version("22.05.8");
+  for (const char* name : {"n1", "n2"}) scheduler.mutable_compute()->add_nodes()->set_name(name);
+  data::v1::Record samplers;
+  samplers.set_observed_time_ms(kNow + 86'400'000);  // a day ahead
+  for (const char* node : {"n1", "n2", "head"}) {
+    auto* health = samplers.mutable_compute()->add_health();
+    health->set_node(node);
+    health->set_part("sampler");
+    health->set_status("degraded");
+  }
+  Push({scheduler, samplers});
+  data::v1::Record recovered;  // by a node whose clock is right
+  recovered.set_observed_time_ms(kNow + 1);
+  auto* line = recovered.mutable_compute()->add_health();
+  line->set_node("n1");
+  line->set_part("sampler");
+  line->set_status("ok");
+  scheduler.set_observed_time_ms(kNow + 2);
+  scheduler.mutable_compute()->mutable_nodes()->RemoveLast();
+  Push({recovered, scheduler});
+  data::v1::GetComputeFactsRequest request;
+  request.set_compute_id(kCompute);
+  const auto facts = Executions().GetComputeFacts(Owner(), request);
+  ASSERT_TRUE(facts.ok()) << facts.error().message();
+  EXPECT_EQ(facts->as_of_ms(), kNow + 2);
+  EXPECT_EQ(facts->facts().nodes_size(), 1);
+  std::map<std::string, std::string> status;
+  for (const auto& health : facts->facts().health()) status[health.node()] = health.status();
+  const std::map<std::string, std::string> expected = {{"n1", "ok"}, {"head", "degraded"}};
+  EXPECT_EQ(status, expected) << "n2 is gone; the scheduler's host never was one of its nodes";
+}
+
 TEST(Sequence, GapsFillFromEitherSide) {
   SequenceState state;
   EXPECT_EQ(state.Take(10, 5), 9);

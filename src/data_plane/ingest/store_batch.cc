@@ -140,6 +140,27 @@ void FoldCompute(const data::v1::ComputeFacts& in, data::v1::ComputeFacts* into)
   });
 }
 
+bool IsPicture(const data::v1::ComputeFacts& facts) { return !facts.scheduler_version().empty(); }
+
+bool HasNode(const data::v1::ComputeFacts& facts, const std::string& name) {
+  return std::any_of(facts.nodes().begin(), facts.nodes().end(),
+                     [&](const auto& node) { return node.name() == name; });
+}
+
+// Health of nodes that were in the picture of before and are not in the new one.
+void DropHealthOfGoneNodes(const data::v1::ComputeFacts& before, data::v1::ComputeFacts* facts) {
+  auto* health = facts->mutable_health();
+  health->erase(std::remove_if(health->begin(), health->end(),
+                               [&](const auto& line) {
+                                 return HasNode(before, line.node()) &&
+                                        !HasNode(*facts, line.node());
+                               }),
+                health->end());
+}
+
+// observed_ms of the row is the time of the picture, by the scheduler's own host: the clock of a
+// node has no say in it. What nodes add counts as it comes, since the records of a node come in
+// their order.
 Status StoreCompute(Transaction& transaction, const Scope& scope, const ComputeItem& item) {
   EXPANSE_TRY(auto rows, transaction.Query("SELECT observed_ms, facts FROM compute_facts WHERE "
                                            "org_id = $1 AND compute_id = $2",
@@ -147,13 +168,21 @@ Status StoreCompute(Transaction& transaction, const Scope& scope, const ComputeI
   data::v1::ComputeFacts facts;
   int64_t observed = item.observed_ms;
   if (!rows.empty() && facts.ParseFromString(rows[0].Bytes(1))) {
-    observed = std::max(observed, rows[0].Int64(0));
-    if (item.observed_ms < rows[0].Int64(0)) {  // older than what is there: only fills gaps
+    const int64_t known_ms = rows[0].Int64(0);
+    const bool has_picture = IsPicture(facts);
+    if (!IsPicture(*item.facts)) {
+      FoldCompute(*item.facts, &facts);
+      observed = has_picture ? known_ms : std::max(observed, known_ms);
+    } else if (has_picture && item.observed_ms < known_ms) {
+      // Older than what is there: only fills gaps.
       data::v1::ComputeFacts older = *item.facts;
       FoldCompute(facts, &older);
       facts = older;
+      observed = known_ms;
     } else {
+      const data::v1::ComputeFacts before = facts;
       FoldCompute(*item.facts, &facts);
+      DropHealthOfGoneNodes(before, &facts);
     }
   } else {
     facts = *item.facts;
