@@ -108,7 +108,7 @@ Result<AnalyseRun> Analyse(Context& context, Session& session, const AnalyseRequ
 
 /// What follows the text: applied with --yes, asked for on a terminal, else named for later.
 Result<int> OfferPatch(Context& context, Session& session, const Args& args,
-                       const AnalyseRun& run) {
+                       const std::string& target, const AnalyseRun& run) {
   const bool has_patch = HasPatch(run.result()) && !args.Bool("--no-patch");
   if (!has_patch) {
     if (args.Bool("--yes")) context.terminal.Err("Nothing to apply.\n");
@@ -118,7 +118,7 @@ Result<int> OfferPatch(Context& context, Session& session, const Args& args,
   if (args.Bool("--yes")) {
     EXPANSE_TRY(const auto artefact, FetchArtefact(session, run.run_id(), artefact_id));
     context.terminal.Out("\n");
-    EXPANSE_CHECK_OK(ApplyArtefact(context, artefact));
+    EXPANSE_CHECK_OK(ApplyArtefact(context, artefact, target));
     return kExitOk;
   }
   if (!context.terminal.interactive()) {
@@ -134,7 +134,7 @@ Result<int> OfferPatch(Context& context, Session& session, const Args& args,
   }
   EXPANSE_TRY(const auto artefact, FetchArtefact(session, run.run_id(), artefact_id));
   PrintDiff(context, artefact);
-  EXPANSE_CHECK_OK(ApplyArtefact(context, artefact));
+  EXPANSE_CHECK_OK(ApplyArtefact(context, artefact, target));
   return kExitOk;
 }
 
@@ -166,7 +166,7 @@ Result<int> RunAnalyse(Context& context, const Args& args) {
                                    args.Bool("--no-patch")));
   for (const auto& warning : run.result().warnings()) context.Warn(warning);
   if (run.cached()) context.Progress("A recorded analysis; --no-cache makes a fresh one.");
-  return OfferPatch(context, *session, args, run);
+  return OfferPatch(context, *session, args, request.target(), run);
 }
 
 constexpr Positional kPositionals[] = {

@@ -19,7 +19,7 @@ Result<int> RunApply(Context& context, const Args& args) {
   EXPANSE_TRY(const auto session, Session::Open(context));
   EXPANSE_TRY(const auto artefact,
               FetchArtefact(*session, args.positionals()[0], *args.Text("--artefact")));
-  EXPANSE_CHECK_OK(ApplyArtefact(context, artefact));
+  EXPANSE_CHECK_OK(ApplyArtefact(context, artefact, ""));
   return kExitOk;
 }
 

@@ -273,6 +273,15 @@ TEST_F(AnalyseCommand, ApplyEditsTheFile) {
   EXPECT_EQ(machine_.ReadFile("train.slurm"), kPatched);
 }
 
+TEST_F(AnalyseCommand, YesToOneFileIsNoYesToAnotherThatThePlaneNames) {
+  machine_.WriteFile("other.slurm", kScript);
+  machine_.planes.artifact.set_source_file("other.slurm");
+  EXPECT_EQ(machine_.Run({"analyse", "train.slurm", "--yes"}), kExitFailed);
+  EXPECT_NE(machine_.terminal.err.find("other.slurm"), std::string::npos) << machine_.terminal.err;
+  EXPECT_EQ(machine_.ReadFile("other.slurm"), kScript);
+  EXPECT_EQ(machine_.ReadFile("train.slurm"), kScript);
+}
+
 TEST_F(AnalyseCommand, ApplyRefusesAFileThatChanged) {
   machine_.WriteFile("train.slurm", std::string(kScript) + "# more\n");
   EXPECT_EQ(machine_.Run({"analyse", "apply", "run", "--artefact", "…"}), kExitFailed);

@@ -72,7 +72,12 @@ void PrintDiff(Context& context, const ArtifactContent& artefact) {
     context.terminal.Out(artefact.content());
 }
 
-Status ApplyArtefact(Context& context, const ArtifactContent& artefact) {
+Status ApplyArtefact(Context& context, const ArtifactContent& artefact, std::string_view target) {
+  // Whoever says yes to one file has not said so to another that the plane names.
+  if (!target.empty() && artefact.source_file() != target)
+    return Refused(fmt::format("it is for {}, and {} was analysed",
+                               EscapeForTerminal(artefact.source_file()),
+                               EscapeForTerminal(target)));
   const std::string path = context.Absolute(artefact.source_file());
   auto before = context.fs.Read(path, kMaxScriptBytes);
   if (!before.ok()) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "cli/context.h"
@@ -18,9 +19,11 @@ Result<intelligence::v1::ArtifactContent> FetchArtefact(Session& session, const 
 /// Prints the unified diff: byte for byte into a pipe, coloured and escaped on a terminal.
 void PrintDiff(Context& context, const intelligence::v1::ArtifactContent& artefact);
 
-/// Edits the local file in place and atomically. Refused, with the file untouched, when it is not
-/// the one that was analysed, when the result is not the announced one, or when anything but
-/// scheduler directives would change.
-Status ApplyArtefact(Context& context, const intelligence::v1::ArtifactContent& artefact);
+/// Edits the local file in place and atomically. target: the file that the user asked about, as
+/// typed; empty where only the artefact was named. Refused, with the file untouched, when the patch
+/// is for another file than the target, when it is not the one that was analysed, when the result
+/// is not the announced one, or when anything but scheduler directives would change.
+Status ApplyArtefact(Context& context, const intelligence::v1::ArtifactContent& artefact,
+                     std::string_view target);
 
 }  // namespace expanse::cli
