@@ -1,22 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which finding is the first cause. Failures cascade: the deeper class explains the others, and of
 // two that are as deep the earlier line does.
+#include "intelligence/diagnose/first_cause.h"
+
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 #include "domain/failure_class.h"
 #include "intelligence/diagnose/diagnose.h"
 
 namespace expanse::intelligence::diagnose {
 namespace {
-
-struct Candidate {
-  Finding finding;
-  int depth = 0;
-  /// Strength first, then depth: a strong crash outranks a weak environment hint.
-  int Score() const { return finding.strength + 6 * depth; }
-};
-
-constexpr int kCloseScores = 8;
 
 const Signal* SignalOf(const CaseView& view, const Candidate& c) {
   for (const auto& s : view.signals)
@@ -89,13 +84,11 @@ bool Admissible(const CaseView& view, const Candidate& c) {
   return true;
 }
 
-// True when a is to be preferred over b.
-bool Precedes(const Candidate& a, const Candidate& b) {
-  const int difference = a.Score() - b.Score();
-  const bool same_stream = a.finding.stream != 0 && a.finding.stream == b.finding.stream;
-  if (same_stream && std::abs(difference) <= kCloseScores && a.finding.at != b.finding.at)
-    return a.finding.at < b.finding.at;
-  return difference > 0;
+// True when a is the better one; a total order, by the class at last.
+bool IsBetter(const Candidate& a, const Candidate& b) {
+  const auto rank = [](const Candidate& c) { return std::tuple(c.Score(), c.depth); };
+  if (rank(a) != rank(b)) return rank(a) > rank(b);
+  return a.finding.failure_class < b.finding.failure_class;
 }
 
 v1::ConfidenceLabel Label(int strength, bool rivalled) {
@@ -105,6 +98,32 @@ v1::ConfidenceLabel Label(int strength, bool rivalled) {
 }
 
 }  // namespace
+
+const Candidate* ChooseAmong(const std::vector<Candidate>& candidates) {
+  std::map<int, int> best_of_stream;
+  for (const Candidate& c : candidates) {
+    const auto [it, is_new] = best_of_stream.try_emplace(c.finding.stream, c.Score());
+    if (!is_new) it->second = std::max(it->second, c.Score());
+  }
+  // "Close" is not transitive, so it is asked of the best of a stream alone.
+  std::map<int, const Candidate*> winners;
+  const Candidate* best = nullptr;
+  for (const Candidate& c : candidates) {
+    const int stream = c.finding.stream;
+    if (stream == 0) {  // of no stream: nothing is before it
+      if (best == nullptr || IsBetter(c, *best)) best = &c;
+      continue;
+    }
+    if (best_of_stream[stream] - c.Score() > kCloseScores) continue;
+    const Candidate*& winner = winners[stream];
+    if (winner == nullptr || c.finding.at < winner->finding.at ||
+        (c.finding.at == winner->finding.at && IsBetter(c, *winner)))
+      winner = &c;
+  }
+  for (const auto& [stream, winner] : winners)
+    if (best == nullptr || IsBetter(*winner, *best)) best = winner;
+  return best;
+}
 
 Verdict ChooseFirstCause(const CaseView& view) {
   std::vector<Candidate> candidates;
@@ -116,10 +135,8 @@ Verdict ChooseFirstCause(const CaseView& view) {
     if (Admissible(view, c)) candidates.push_back(std::move(c));
   }
   Verdict verdict;
-  const auto best =
-      std::min_element(candidates.begin(), candidates.end(),
-                       [](const Candidate& a, const Candidate& b) { return Precedes(a, b); });
-  if (best == candidates.end()) {
+  const Candidate* best = ChooseAmong(candidates);
+  if (best == nullptr) {
     verdict.finding = NothingFailed(view);
     const bool ended_well = view.ending == Ending::kSucceeded ||
                             view.run->ending_cause() == common::v1::ENDING_CAUSE_REQUEUED;
@@ -129,7 +146,7 @@ Verdict ChooseFirstCause(const CaseView& view) {
   // A rival is a finding about as good that the chosen one does not come before or explain.
   bool rivalled = false;
   for (const auto& c : candidates) {
-    if (&c == &*best || c.finding.strength < 60) continue;
+    if (&c == best || c.finding.strength < 60) continue;
     const bool explained = c.depth < best->depth ||
                            (c.finding.stream != 0 && c.finding.stream == best->finding.stream &&
                             c.finding.at >= best->finding.at);
