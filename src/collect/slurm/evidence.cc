@@ -145,12 +145,15 @@ data::v1::SourceBundle EvidenceReader::Bundle(const RunState& run) {
   if (script == nullptr) return fail("script", why);
   submission::BundleInput input;
   input.script = *script;
-  const CommandParts parts = SplitCommand(run.command, fs_);
-  input.script_path = parts.script;
-  input.arguments = parts.arguments;
+  const auto access = Access(run.user);
+  {
+    const auto identity = access.ok() ? access->Assume() : std::nullopt;
+    const CommandParts parts = SplitCommand(run.command, fs_);
+    input.script_path = parts.script;
+    input.arguments = parts.arguments;
+  }
   input.work_dir = run.work_dir;
   input.environment_names = ExportedNames(run.submit_line);
-  const auto access = Access(run.user);
   if (access.ok()) {
     input.home = access->home;
     if (geteuid() == 0)
@@ -166,7 +169,8 @@ data::v1::SourceBundle EvidenceReader::Bundle(const RunState& run) {
       if (file.path() != out.script_path()) file.clear_content();
     (*out.mutable_unknown())["sources"] = ToUtf8(access.error().message());
   }
-  CleanFiles(access.ok() ? &*access : nullptr, fs_, bundle->work_dir, &out);
+  // What was read with the user's rights needs no second look, and root may have no right to one.
+  CleanFiles(access.ok() && !input.read_as ? &*access : nullptr, fs_, bundle->work_dir, &out);
   KeepBounds(&out);
   return out;
 }

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collect/slurm/evidence.h"
 
+#include <thread>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/capability.h>
 #include <pwd.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "collect/slurm/log_path.h"
@@ -252,6 +256,45 @@ TEST_F(EvidenceFiles, WhatTheJobsUserMayNotReadIsNamedAndNotRead) {
   Write("closed/open", "x");
   run_.stdout_path = dir_.path() + "/closed/open";
   EXPECT_THAT(reader_.LogTails(run_)[0].unknown_reason(), HasSubstr("may not read"));
+}
+
+/// Root without its rights over files, as on a home directory that a server squashes root on.
+void DropRightsOverFiles() {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[2] = {};
+  ASSERT_EQ(syscall(SYS_capget, &header, data), 0);
+  for (const int right : {CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH}) {
+    data[0].effective &= ~(1u << right);
+    data[0].permitted &= ~(1u << right);
+  }
+  ASSERT_EQ(syscall(SYS_capset, &header, data), 0);
+}
+
+TEST_F(EvidenceFiles, ALogOnAHomeWhereRootIsNobodyIsReadWithTheUsersRights) {
+  const passwd* nobody = getpwnam("nobody");
+  if (geteuid() != 0 || nobody == nullptr) GTEST_SKIP() << "needs root";
+  ASSERT_EQ(mkdir((dir_.path() + "/home").c_str(), 0700), 0);
+  Write("home/out", "of nobody\n", 0600);
+  Write("home/job a.sh", "true\n", 0600);
+  for (const char* name : {"/home/out", "/home/job a.sh", "/home"})
+    ASSERT_EQ(chown((dir_.path() + name).c_str(), nobody->pw_uid, nobody->pw_gid), 0);
+  run_.user = "nobody";
+  run_.stdout_path = dir_.path() + "/home/out";
+  run_.command = dir_.path() + "/home/job a.sh first";
+  platform::ProcessResult script;
+  script.out = "#!/bin/bash\ntrue\n";
+  runner_.Add({"scontrol", "write", "batch_script", "5", "-"}, script);
+  std::vector<data::v1::LogTail> tails;
+  data::v1::SourceBundle bundle;
+  std::thread([&] {  // such rights are a thread's own
+    DropRightsOverFiles();
+    tails = reader_.LogTails(run_);
+    bundle = reader_.Bundle(run_);
+  })
+      .join();
+  ASSERT_EQ(tails.size(), 2u);
+  EXPECT_EQ(tails[0].content(), "of nobody\n") << tails[0].unknown_reason();
+  EXPECT_THAT(bundle.arguments(), ElementsAre("first"));
 }
 
 TEST_F(EvidenceFiles, AFifoOrADirectoryIsNamedAndNeverWaitedFor) {

@@ -4,6 +4,7 @@
 // read files for them that they may not read themselves (slurmdbd.conf, another user's home).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,7 @@
 
 #include "base/result.h"
 #include "platform/fs/fs.h"
+#include "submission/bundle/scoped_identity.h"
 
 namespace expanse::collect::slurm {
 
@@ -26,6 +28,9 @@ struct UserAccess {
   /// By permission bits of the file and of every directory above it. path is canonical (no
   /// symlinks). ACLs that give more are not looked at: the answer is then no.
   bool MayRead(const platform::Fs& fs, const std::string& path) const;
+  /// The user's rights for this thread, while the result lives. Nothing when the process has no
+  /// right to take them: then MayRead is what protects.
+  std::optional<submission::ScopedIdentity> Assume() const;
 
  private:
   bool Has(const platform::FileInfo& info, mode_t bit) const;
