@@ -201,6 +201,10 @@ Result<RoundReport> Reconciler::Round() {
   RoundReport report;
   changed_ = false;
   ++round_;
+  // What a round learned and could not tell is asked for again.
+  scontrol_due_ = scontrol_due_ || round_failed_;
+  window_due_ = window_due_ || round_failed_;
+  round_failed_ = true;  // until its end
   Answers answers;
   const MonoTime begun = clock_.Mono();
   Ask(NowMs() / 1000, &answers);
@@ -243,6 +247,7 @@ Result<RoundReport> Reconciler::Round() {
   report.work_left = report.work_left || window_due_ || report.unsettled > 0;
   index_.Replace(table_);
   EXPANSE_CHECK_OK(Save());
+  round_failed_ = false;
   return report;
 }
 

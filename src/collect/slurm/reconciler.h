@@ -108,6 +108,7 @@ class Reconciler {
   bool changed_ = false;
   bool window_due_ = true;
   bool scontrol_due_ = true;
+  bool round_failed_ = false;
   uint64_t round_ = 0;
   int64_t last_window_ = 0;
   int64_t last_sweep_ = 0;

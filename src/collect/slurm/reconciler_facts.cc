@@ -108,9 +108,6 @@ Status Reconciler::EndEarlierAttempts(const JobRecord& job, const RunState& run,
       earlier->requeue_cause = "launch";
     if (earlier->ended) continue;
     // Until accounting says how it ended (node failure, preemption): it was put back.
-    earlier->ended = true;
-    earlier->ended_seen_ms = NowMs();
-    changed_ = true;
     JobRecord ended = job;
     ended.tool = Tool::kSqueue;
     ended.restarts = earlier->id.restarts;
@@ -129,6 +126,10 @@ Status Reconciler::EndEarlierAttempts(const JobRecord& job, const RunState& run,
     ended.segments.clear();
     ended.resized.reset();
     EXPANSE_CHECK_OK(SendFacts(ended, earlier, report));
+    // Not before it was told: a queue that is full is tried again in the next round.
+    earlier->ended = true;
+    earlier->ended_seen_ms = NowMs();
+    changed_ = true;
   }
   return {};
 }
@@ -324,7 +325,6 @@ Status Reconciler::SendComputeFacts() {
     log::Warning("reconciler.cluster_unread", {{"reason", facts.error().message()}});
     return {};
   }
-  last_compute_ = now;
   ClusterSize size;
   size.nodes = facts->nodes_size();
   size.gpus = 0;
@@ -339,7 +339,9 @@ Status Reconciler::SendComputeFacts() {
   data::v1::Record record;
   *record.mutable_compute() = std::move(*facts);
   for (auto& health : this->health()) *record.mutable_compute()->add_health() = std::move(health);
-  return Send(std::move(record));
+  EXPANSE_CHECK_OK(Send(std::move(record)));
+  last_compute_ = now;
+  return {};
 }
 
 Status Reconciler::Send(data::v1::Record record) {

@@ -285,6 +285,36 @@ TEST_F(ReconcilerTest, ARecordThatTheQueueRefusesIsSentAgain) {
   EXPECT_EQ(Best("10")->outcome(), EXECUTION_OUTCOME_OUT_OF_MEMORY);
 }
 
+TEST_F(ReconcilerTest, ARequeueThatTheQueueRefusesIsToldInTheNextRound) {
+  const std::string now = cluster_.squeue = Recorded("lab2/squeue-2.json");
+  const auto replace = [&](const std::string& from, const std::string& to) {
+    const size_t at = cluster_.squeue.find(from);
+    ASSERT_NE(at, std::string::npos);
+    ASSERT_EQ(cluster_.squeue.find(from, at + 1), std::string::npos) << "of job 17 only";
+    cluster_.squeue.replace(at, from.size(), to);
+  };
+  replace("\"submit_time\": 1796079727", "\"submit_time\": 1796079724");
+  replace("\"restart_cnt\": 1", "\"restart_cnt\": 0");
+  Round();
+  cluster_.squeue = now;
+  refuse_ = true;
+  EXPECT_FALSE(reconciler_->Round().ok());
+  refuse_ = false;
+  Round();
+  ASSERT_NE(Latest("17", 0, data::v1::FACT_ORIGIN_SQUEUE), nullptr);
+  EXPECT_EQ(Latest("17", 0, data::v1::FACT_ORIGIN_SQUEUE)->ending_cause(), ENDING_CAUSE_REQUEUED);
+}
+
+TEST_F(ReconcilerTest, WhatARoundAskedAndCouldNotTellIsAskedAgain) {
+  cluster_.squeue = Recorded("lab2/squeue-2.json");
+  cluster_.scontrol = Recorded("lab2/scontrol-2.txt");
+  refuse_ = true;
+  EXPECT_FALSE(reconciler_->Round().ok());
+  refuse_ = false;
+  Round();
+  EXPECT_NE(Latest("6", 0, data::v1::FACT_ORIGIN_SCONTROL), nullptr);
+}
+
 TEST_F(ReconcilerTest, FewCallsARoundWhenNothingChanges) {
   UseLab2();
   for (int i = 0; i < 8; ++i) Round();
@@ -318,20 +348,20 @@ TEST_F(ReconcilerTest, HooksPartialKeysAreCompleted) {
   Round();
   RunKey key;
   key.set_native_id("17");
-  ASSERT_TRUE(index_.Complete(&key, 1796079726'000));  // between the two starts
+  ASSERT_TRUE(index_.Complete(&key, 1796079726'000, {}));  // between the two starts
   EXPECT_EQ(key.restart_count(), 0);
   EXPECT_EQ(key.submit_time_ms(), 1796079724'000);
   RunKey later;
   later.set_native_id("17");
-  ASSERT_TRUE(index_.Complete(&later, 1796079739'000));
+  ASSERT_TRUE(index_.Complete(&later, 1796079739'000, {}));
   EXPECT_EQ(later.restart_count(), 1);
   EXPECT_EQ(later.submit_time_ms(), 1796079724'000);
   RunKey early;
   early.set_native_id("17");
-  EXPECT_FALSE(index_.Complete(&early, 1796079700'000));
+  EXPECT_FALSE(index_.Complete(&early, 1796079700'000, {}));
   RunKey unknown;
   unknown.set_native_id("4711");
-  EXPECT_FALSE(index_.Complete(&unknown, 1796079739'000));
+  EXPECT_FALSE(index_.Complete(&unknown, 1796079739'000, {}));
 }
 
 TEST_F(ReconcilerTest, AReusedIdIsAnotherRun) {
