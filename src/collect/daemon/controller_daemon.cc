@@ -60,7 +60,9 @@ struct ControllerDaemon::Impl {
         sender(p.data_plane, options.config.credential, p.clock),
         aggregator(
             AggregatorOptionsOf(options.config), sender,
-            [this](common::v1::RunKey* key, int64_t when) { return index.Complete(key, when); },
+            [this](common::v1::RunKey* key, int64_t when, data::v1::FactOrigin origin) {
+              return index.Complete(key, when, origin);
+            },
             p.clock, p.fs),
         reconciler(
             ReconcilerOptionsOf(options.config), tools, p.clock, p.fs, index,
@@ -210,7 +212,7 @@ Millis ControllerDaemon::Impl::Deliver() {
         .Drain(*events_reader,
                [this](data::v1::Record* record) {
                  auto* key = record->mutable_facts()->mutable_key();
-                 index.Complete(key, record->observed_time_ms());
+                 index.Complete(key, record->observed_time_ms(), record->facts().origin());
                  return uplink::Passage::kSend;
                })
         .ok();

@@ -2,6 +2,7 @@
 #include "collect/slurm/run_table.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "base/strings.h"
 #include "collect/slurm/state_map.h"
@@ -14,6 +15,24 @@ namespace {
 constexpr int64_t kRequeueGap = 900;
 /// Two clocks that print whole seconds.
 constexpr int64_t kSlack = 2;
+
+/// How long after its end, by the scheduler's clock, a node may still tell of an attempt. The next
+/// attempt's first samples come within seconds, so that theirs is short; after the end of the last
+/// step processes may take long to die, and an epilog may run for minutes.
+constexpr int64_t kSampleSlackMs = 5'000;
+constexpr int64_t kTaskEndSlackMs = 120'000;
+constexpr int64_t kEpilogSlackMs = 600'000;
+
+int64_t EndSlackMs(data::v1::FactOrigin origin) {
+  switch (origin) {
+    case data::v1::FACT_ORIGIN_HOOK_EPILOG:
+      return kEpilogSlackMs;
+    case data::v1::FACT_ORIGIN_HOOK_TASK_EPILOG:
+      return kTaskEndSlackMs;
+    default:
+      return kSampleSlackMs;
+  }
+}
 
 bool IsRequeueState(const std::string& state) {
   return state == "REQUEUED" || state == "NODE_FAIL" || state == "PREEMPTED" ||
@@ -141,13 +160,52 @@ void KeyIndex::Replace(const RunTable& table) {
     auto& attempts = next->by_job[id.job_id];
     for (const std::string& sluid : run.sluids)
       next->by_sluid[sluid] = {id.job_id, attempts.size()};
-    attempts.push_back({id, run.start, run.db_index, run.sluids});
+    std::optional<int64_t> end;
+    if (run.ended) end = run.end.value_or(run.ended_seen_ms / 1000);
+    attempts.push_back({id, run.start, end, run.db_index, run.sluids});
   }
   const std::lock_guard lock(mutex_);
   index_ = std::move(next);
 }
 
-bool KeyIndex::Complete(common::v1::RunKey* key, int64_t observed_ms) const {
+/// Of several attempts that may have ended by then: an epilog is that of the end next to it. One
+/// that lives may have ended without being seen yet; then only an end at that very time decides.
+const KeyIndex::Attempt* KeyIndex::FindEnded(const std::vector<const Attempt*>& attempts,
+                                             int64_t when) {
+  const Attempt* nearest = nullptr;
+  const Attempt* alive = nullptr;
+  const auto distance = [&](const Attempt& a) { return std::abs(when - *a.end * 1000); };
+  for (const Attempt* attempt : attempts) {
+    if (!attempt->end)
+      alive = attempt;
+    else if (nearest == nullptr || distance(*attempt) <= distance(*nearest))
+      nearest = attempt;
+  }
+  if (nearest == nullptr || alive == nullptr) return nearest == nullptr ? alive : nearest;
+  return distance(*nearest) <= kSampleSlackMs ? nearest : nullptr;
+}
+
+const KeyIndex::Attempt* KeyIndex::Find(const std::vector<Attempt>& attempts,
+                                        const common::v1::RunKey& key, int64_t observed_ms,
+                                        data::v1::FactOrigin origin) {
+  const int64_t when = key.has_start_time_ms() ? key.start_time_ms() : observed_ms;
+  const int64_t slack = key.has_start_time_ms() ? kSlack * 1000 : EndSlackMs(origin);
+  std::vector<const Attempt*> possible;  // by start
+  for (const auto& attempt : attempts) {
+    if (!attempt.start || (*attempt.start - kSlack) * 1000 > when) continue;
+    if (attempt.end && *attempt.end * 1000 + slack < when) continue;
+    if (key.has_restart_count() && key.restart_count() != attempt.id.restarts) continue;
+    possible.push_back(&attempt);
+  }
+  if (possible.empty()) return nullptr;
+  if (origin == data::v1::FACT_ORIGIN_HOOK_EPILOG && !key.has_start_time_ms())
+    return FindEnded(possible, when);
+  return *std::max_element(possible.begin(), possible.end(),
+                           [](const auto* a, const auto* b) { return *a->start < *b->start; });
+}
+
+bool KeyIndex::Complete(common::v1::RunKey* key, int64_t observed_ms,
+                        data::v1::FactOrigin origin) const {
   std::shared_ptr<const Index> index;
   {
     const std::lock_guard lock(mutex_);
@@ -160,14 +218,8 @@ bool KeyIndex::Complete(common::v1::RunKey* key, int64_t observed_ms) const {
     best = &index->by_job.at(it->second.first)[it->second.second];
   const auto job_id = ParseInt64(key->native_id());
   const auto it = job_id ? index->by_job.find(*job_id) : index->by_job.end();
-  const int64_t when = key->has_start_time_ms() ? key->start_time_ms() : observed_ms;
-  if (best == nullptr && it != index->by_job.end()) {
-    for (const auto& attempt : it->second) {
-      if (!attempt.start || (*attempt.start - kSlack) * 1000 > when) continue;
-      if (key->has_restart_count() && key->restart_count() != attempt.id.restarts) continue;
-      if (best == nullptr || *attempt.start >= *best->start) best = &attempt;
-    }
-  }
+  if (best == nullptr && it != index->by_job.end())
+    best = Find(it->second, *key, observed_ms, origin);
   if (best == nullptr) return false;
   key->set_native_id(std::to_string(best->id.job_id));
   key->set_submit_time_ms(best->id.submit * 1000);

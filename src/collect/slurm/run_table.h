@@ -109,18 +109,24 @@ class KeyIndex {
   struct Attempt {
     RunIdentity id;
     std::optional<int64_t> start;
+    std::optional<int64_t> end;  // epoch seconds, or when the end was seen; absent: it lives
     std::optional<int64_t> db_index;
     std::vector<std::string> sluids;
   };
   void Replace(const RunTable& table);
   /// Fills what a partial key lacks. A key may have a SLUID alone, as cgroups of 26.05 are named.
-  /// False: no attempt of this id had started by then, or nobody knows the SLUID.
-  bool Complete(common::v1::RunKey* key, int64_t observed_ms) const;
+  /// origin: of the facts that the key stands in; unspecified for samples. False: no attempt of
+  /// this id is known to have lived then (its next attempt may not be known yet), it cannot be told
+  /// which of two it was, or nobody knows the SLUID.
+  bool Complete(common::v1::RunKey* key, int64_t observed_ms, data::v1::FactOrigin origin) const;
   /// Job ids in the index.
   size_t size() const;
 
  private:
   mutable std::mutex mutex_;
+  static const Attempt* Find(const std::vector<Attempt>& attempts, const common::v1::RunKey& key,
+                             int64_t observed_ms, data::v1::FactOrigin origin);
+  static const Attempt* FindEnded(const std::vector<const Attempt*>& attempts, int64_t when);
   struct Index {
     std::map<int64_t, std::vector<Attempt>> by_job;
     std::map<std::string, std::pair<int64_t, size_t>, std::less<>> by_sluid;  // into by_job

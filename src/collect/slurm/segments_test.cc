@@ -221,14 +221,14 @@ TEST(RunTableParts, ACgroupNamedByItsSluidFindsItsRun) {
   for (const char* sluid : {"sA", "sB"}) {
     common::v1::RunKey key;
     key.set_sluid(sluid);
-    ASSERT_TRUE(index.Complete(&key, 1'002'000)) << sluid;
+    ASSERT_TRUE(index.Complete(&key, 1'002'000, {})) << sluid;
     EXPECT_EQ(key.native_id(), "7");
     EXPECT_EQ(key.submit_time_ms(), 1'000'000);
     EXPECT_EQ(key.original_sluid(), "sA");
   }
   common::v1::RunKey other;
   other.set_sluid("sX");
-  EXPECT_FALSE(index.Complete(&other, 1'002'000));
+  EXPECT_FALSE(index.Complete(&other, 1'002'000, {}));
 }
 
 }  // namespace

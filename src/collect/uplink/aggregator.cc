@@ -14,12 +14,13 @@ Aggregator::Aggregator(AggregatorOptions options, Uplink& uplink, Complete compl
       clock_(clock),
       fs_(fs) {}
 
-bool Aggregator::CompleteKey(common::v1::RunKey* key, int64_t observed_ms) const {
+bool Aggregator::CompleteKey(common::v1::RunKey* key, int64_t observed_ms,
+                             data::v1::FactOrigin origin) const {
   if (key->source_type() != common::v1::SOURCE_TYPE_SLURM) return true;
   if (key->native_id().empty() && key->sluid().empty()) return true;
   if (key->has_submit_time_ms() && key->has_restart_count()) return true;
   const int64_t when = key->has_observed_time_ms() ? key->observed_time_ms() : observed_ms;
-  if (complete_(key, when)) return true;
+  if (complete_(key, when, origin)) return true;
   if (!key->has_observed_time_ms()) key->set_observed_time_ms(when);
   return false;
 }
@@ -29,7 +30,8 @@ Passage Aggregator::Inspect(data::v1::Record* record, Node* node) const {
   bool known = true;
   switch (record->body_case()) {
     case data::v1::Record::kFacts:
-      known = CompleteKey(record->mutable_facts()->mutable_key(), observed);
+      known =
+          CompleteKey(record->mutable_facts()->mutable_key(), observed, record->facts().origin());
       break;
     case data::v1::Record::kSamples:
       for (auto& series : *record->mutable_samples()->mutable_series()) {

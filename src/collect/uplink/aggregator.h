@@ -30,8 +30,10 @@ struct AggregatorOptions {
 
 class Aggregator {
  public:
-  /// Fills a partial key; false: the run is not known.
-  using Complete = std::function<bool(common::v1::RunKey*, int64_t observed_ms)>;
+  /// Fills a partial key; false: the run is not known. origin: of the facts that the key stands in;
+  /// unspecified for samples.
+  using Complete =
+      std::function<bool(common::v1::RunKey*, int64_t observed_ms, data::v1::FactOrigin origin)>;
 
   Aggregator(AggregatorOptions options, Uplink& uplink, Complete complete,
              const platform::Clock& clock, const platform::Fs& fs);
@@ -56,7 +58,8 @@ class Aggregator {
     std::vector<data::v1::CollectorHealth> told;  // by the node's own sampler
   };
   Passage Inspect(data::v1::Record* record, Node* node) const;
-  bool CompleteKey(common::v1::RunKey* key, int64_t observed_ms) const;
+  bool CompleteKey(common::v1::RunKey* key, int64_t observed_ms,
+                   data::v1::FactOrigin origin = data::v1::FACT_ORIGIN_UNSPECIFIED) const;
   void FindNodes();
   void SetProblem(Node* node, const std::string& problem) const;
 

@@ -106,7 +106,7 @@ class UplinkTest : public ::testing::Test {
     options.spool_directory = dir_.path() + "/spool";
     return std::make_unique<Aggregator>(
         options, *uplink_,
-        [this](common::v1::RunKey* key, int64_t) {
+        [this](common::v1::RunKey* key, int64_t, data::v1::FactOrigin) {
           if (!known_.contains(key->native_id())) return false;
           key->set_submit_time_ms(1000);
           key->set_restart_count(0);
