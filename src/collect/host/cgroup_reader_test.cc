@@ -2,6 +2,8 @@
 #include "collect/host/cgroup_reader.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 
 #include <gtest/gtest.h>
 
@@ -67,6 +69,30 @@ TEST(CgroupV1, TheJobHasItsOwnLimitAndPeak) {
   EXPECT_EQ(usage.limit, 209715200);
   EXPECT_GT(usage.peak, 91676672);
   EXPECT_FALSE(usage.oom_kills.has_value()) << "not counted in the job's cgroup on version 1";
+}
+
+TEST(CgroupV1, KillsOfTasksThatCameAndWentAddUp) {
+  const platform::TempDir dir;
+  const Fs fs(dir.path());
+  const std::string step = dir.path() + "/sys/fs/cgroup/memory/slurm_nd1/uid_1/job_1/step_0";
+  const auto set = [&](const std::string& below, int kills) {
+    std::filesystem::create_directories(step + below);
+    std::ofstream(step + below + "/memory.oom_control")
+        << "oom_kill_disable 0\nunder_oom 0\noom_kill " << kills << "\n";
+  };
+  set("", 0);
+  set("/task_0", 1);
+  std::ofstream(step + "/memory.usage_in_bytes") << "1\n";
+  const auto reader = *CgroupReader::Detect(fs, "nd1");
+  const CgroupUnit unit = FindUnit(*reader, "1", "0");
+  EXPECT_EQ(reader->Read(unit, Depth::kAll).oom_kills, 1);
+  std::filesystem::remove_all(step + "/task_0");
+  EXPECT_EQ(reader->Read(unit, Depth::kAll).oom_kills, 1);
+  set("/task_1", 1);
+  EXPECT_EQ(reader->Read(unit, Depth::kAll).oom_kills, 2);
+  std::filesystem::remove_all(step + "/task_1");
+  set("/task_2", 1);
+  EXPECT_EQ(reader->Read(unit, Depth::kAll).oom_kills, 3) << "one for one";
 }
 
 TEST(CgroupV1, ACgroupThatWentAwayReadsAsUnknownNotAsZero) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <array>
+#include <map>
 #include <unordered_map>
 
 #include <unistd.h>
@@ -25,8 +27,9 @@ bool IsTask(std::string_view name) { return name.starts_with("task_"); }
 struct UnitFiles {
   PolledFile usage, peak, limit, failcnt, stat, kernel;
   PolledFile cpu_total, cpu_stat, quota, blkio;
-  CgroupUsage last;        // for what is not read again while usage stays the same
-  CgroupDirectory memory;  // its tasks, by the memory controller
+  CgroupUsage last;                      // for what is not read again while usage stays the same
+  CgroupDirectory memory;                // its tasks, by the memory controller
+  std::map<std::string, int64_t> kills;  // by task, also of those gone; "": the step itself
 };
 
 class CgroupV1Reader final : public CgroupReader {
@@ -201,13 +204,18 @@ class CgroupV1Reader final : public CgroupReader {
     // memory.oom_control is not hierarchical: a kill counts in the victim's cgroup.
     static constexpr std::array<AcceptName, 1> kLevels = {IsTask};
     f->memory.path = memory;
-    RefreshTree(fs_, kLevels, false, &f->memory);
-    const auto add = [&](const std::string& directory) {
+    // Listed anew each time: one that came for one that went leaves the number of links as it was.
+    RefreshTree(fs_, kLevels, true, &f->memory);
+    // A task takes its count with it when it goes: what was seen of it stays in the sum.
+    const auto see = [&](const std::string& name, const std::string& directory) {
       const auto kills = KeyedCount(ReadText(fs_, directory + "/memory.oom_control"), "oom_kill");
-      if (kills) now->oom_kills = now->oom_kills.value_or(0) + *kills;
+      if (!kills) return;
+      int64_t& most = f->kills.try_emplace(name, *kills).first->second;
+      most = std::max(most, *kills);
     };
-    add(memory);
-    for (const auto& [name, task] : f->memory.children) add(task.path);
+    see("", memory);
+    for (const auto& [name, task] : f->memory.children) see(name, task.path);
+    for (const auto& [name, kills] : f->kills) now->oom_kills = now->oom_kills.value_or(0) + kills;
   }
 
   void ReadSlow(const CgroupUnit& unit, UnitFiles* f, CgroupUsage* now) {

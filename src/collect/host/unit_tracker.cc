@@ -93,7 +93,7 @@ TrackedUnit* UnitTracker::Update(const CgroupUnit& unit, const CgroupUsage& usag
   Keep(usage.file, &last.file);
   Keep(usage.reclaimable, &last.reclaimable);
   Keep(usage.limit_hits, &last.limit_hits);
-  // A task's cgroup takes its count of kills with it when it goes (v1).
+  // v1 sums over tasks, of which one may not be readable now.
   KeepLargest(usage.oom_kills, &last.oom_kills);
   Keep(usage.cpu_ns, &last.cpu_ns);
   Keep(usage.kernel, &last.kernel);
