@@ -8,6 +8,8 @@ namespace expanse::collect::host {
 size_t SampleBatch::FindOrAdd(const SeriesId& id, int64_t ms) {
   std::string key = std::string(id.metric) + "|" + id.unit + "|" + std::string(id.gpu_uuid);
   if (id.gpu_index) key += "#" + std::to_string(*id.gpu_index);
+  // The next attempt has the same cgroup, and of one run more may become known meanwhile.
+  if (id.run != nullptr) key += "|" + id.run->SerializeAsString();
   const auto found = index_.find(key);
   if (found != index_.end() && *series_[found->second].timestamps_ms().rbegin() < ms)
     return found->second;

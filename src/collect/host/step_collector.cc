@@ -147,6 +147,16 @@ expanse::common::v1::RunKey StepCollector::KeyOf(const CgroupUnit& unit, WallTim
   return key;
 }
 
+bool StepCollector::IsCurrent(const expanse::common::v1::RunKey& key) const {
+  const KnownJob* job = events_.Find(key.native_id());
+  if (job == nullptr) return true;
+  return (!job->restart_count ||
+          (key.has_restart_count() && key.restart_count() == *job->restart_count)) &&
+         (!job->start_time_ms ||
+          (key.has_start_time_ms() && key.start_time_ms() == *job->start_time_ms)) &&
+         (job->sluid.empty() || !key.sluid().empty());
+}
+
 std::optional<uint32_t> StepCollector::UserOf(const TrackedUnit& t) const {
   if (t.unit.uid) return *t.unit.uid;
   if (const KnownJob* job = events_.Find(t.unit.job_id)) return job->uid;
@@ -272,7 +282,9 @@ CollectorCost StepCollector::cost() const {
 
 void StepCollector::AddSamples(TrackedUnit* t, const CgroupUsage& usage, bool with_processes,
                                WallTime now, SampleBatch* batch) {
-  if (!batch->IsCurrent(t->series[0], now)) t->key = KeyOf(t->unit, t->first_seen);
+  const bool is_fuller = !IsCurrent(t->key);
+  if (is_fuller) t->series = {};  // begins other series
+  if (is_fuller || !batch->IsCurrent(t->series[0], now)) t->key = KeyOf(t->unit, t->first_seen);
   SeriesId id;
   id.run = &t->key;
   id.step_id = t->unit.step_id;

@@ -44,6 +44,8 @@ class StepCollector {
   MemorySeen SeenOf(const std::string& job_id, const std::string& step_id);
   /// The natural key of a unit's run, as far as this node knows it.
   expanse::common::v1::RunKey KeyOf(const CgroupUnit& unit, WallTime seen) const;
+  /// Does the key hold all that is known of its job?
+  bool IsCurrent(const expanse::common::v1::RunKey& key) const;
   /// Drops what is kept of a unit that ended.
   void Release(TrackedUnit& t);
 
