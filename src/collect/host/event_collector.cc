@@ -20,9 +20,10 @@ namespace {
 using hook::HookEvent;
 using hook::HookKind;
 
-constexpr mode_t kEventsMode = 01733;      // anybody may add, nobody but the service may list
-constexpr int64_t kAbandonedMs = 60'000;   // a hook lives for 2 s
-constexpr int64_t kWaitForJobMs = 10'000;  // its prolog's file may come later
+constexpr mode_t kEventsMode = 01733;  // anybody may add, nobody but the service may list
+// From the first sight of a file: its times are its owner's to set.
+constexpr Millis kAbandoned{60'000};   // a hook lives for 2 s
+constexpr Millis kWaitForJob{10'000};  // its prolog's file may come later
 constexpr int64_t kForgetEndedMs = 600'000;
 constexpr int64_t kForgetMs = int64_t{30} * 24 * 3600 * 1000;
 constexpr int64_t kFileBytesOnDisk = 4096;  // an event takes one block
@@ -65,7 +66,6 @@ Result<EventCollector::Incoming> EventCollector::ReadFile(const std::string& nam
   Incoming incoming;
   incoming.name = name;
   incoming.owner = st.st_uid;
-  incoming.mtime_ms = st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1'000'000;
   EXPANSE_TRY(incoming.event, hook::ParseHookEvent(bytes));
   return incoming;
 }
@@ -73,26 +73,65 @@ Result<EventCollector::Incoming> EventCollector::ReadFile(const std::string& nam
 void EventCollector::Reject(const std::string& name, const std::string& why) {
   ++rejected_;
   last_rejection_ = EscapeForTerminal(name) + ": " + why;
-  log::Warning("hooks.event_rejected", {{"file", EscapeForTerminal(name)}, {"reason", why}});
   (void)fs_.Remove(options_.events_directory + "/" + name);
+  // A user who writes thousands does not fill the log.
+  if (rejection_logged_ && clock_.Mono() - *rejection_logged_ < Millis(1'000)) return;
+  rejection_logged_ = clock_.Mono();
+  log::Warning("hooks.event_rejected", {{"file", EscapeForTerminal(name)},
+                                        {"reason", why},
+                                        {"rejected", static_cast<int64_t>(rejected_)}});
 }
 
-void EventCollector::RemoveAbandoned(const std::string& name) {
-  const std::string path = options_.events_directory + "/" + name;
-  const auto info = fs_.LStat(path);
-  if (info.ok() && ToUnixMillis(clock_.Now()) - info->mtime_ms > kAbandonedMs)
-    (void)fs_.Remove(path);
+std::optional<uid_t> EventCollector::OwnerOf(const std::string& name) const {
+  const auto info = fs_.LStat(options_.events_directory + "/" + name);
+  return info.ok() ? std::optional(info->uid) : std::nullopt;
+}
+
+void EventCollector::NoteFlood(uid_t owner) {
+  flooded_ = clock_.Mono();
+  flooding_user_ = owner;
+}
+
+std::string EventCollector::flood() const {
+  if (!flooded_ || clock_.Mono() - *flooded_ > Millis(60'000)) return "";
+  return "user " + std::to_string(flooding_user_) +
+         " writes more event files than any job does; they are removed";
+}
+
+/// Files that a hook began and never renamed.
+void EventCollector::RemoveAbandoned(const std::vector<std::string>& names) {
+  std::map<uid_t, size_t> fresh;
+  for (const auto& name : names) {
+    bool remove = backlog_.AgeOf(name) > kAbandoned;
+    if (!remove && names.size() > kMostWaitingOfUser) {
+      const auto owner = OwnerOf(name);
+      remove = owner && *owner != 0 && ++fresh[*owner] > kMostWaitingOfUser;
+      if (remove) NoteFlood(*owner);
+    }
+    if (remove) (void)fs_.Remove(options_.events_directory + "/" + name);
+  }
 }
 
 std::vector<EventCollector::Incoming> EventCollector::ReadFiles(
     const std::vector<std::string>& names) {
-  std::vector<Incoming> incoming;
+  backlog_.Begin(names, clock_.Mono());
+  std::vector<std::string> unfinished;
+  std::vector<std::string> ready;
   for (const auto& name : names) {
-    if (incoming.size() >= options_.max_events_a_round) break;
     if (name.starts_with(".")) {
-      RemoveAbandoned(name);
+      unfinished.push_back(name);
       continue;
     }
+    // One that waits takes nobody's place.
+    const auto job = backlog_.WaitsFor(name);
+    const bool waits = job && Find(std::to_string(*job)) == nullptr;
+    if (!waits || backlog_.AgeOf(name) >= kWaitForJob) ready.push_back(name);
+  }
+  RemoveAbandoned(unfinished);
+  std::vector<Incoming> incoming;
+  for (const auto& name : EventBacklog::Choose(
+           std::move(ready), options_.max_events_a_round, {0, options_.service_uid},
+           [this](const std::string& file) { return OwnerOf(file); })) {
     auto read = ReadFile(name);
     if (read.ok()) {
       incoming.push_back(std::move(read).value());
@@ -125,8 +164,7 @@ EventCollector::Verdict EventCollector::Judge(const Incoming& incoming, std::str
   if (job == nullptr) {
     if (incoming.owner == 0) return Verdict::kAccept;
     *why = "job " + std::to_string(*id) + " is not known on this node";
-    const int64_t age = ToUnixMillis(clock_.Now()) - incoming.mtime_ms;
-    return age < kWaitForJobMs ? Verdict::kWait : Verdict::kReject;
+    return backlog_.AgeOf(incoming.name) < kWaitForJob ? Verdict::kWait : Verdict::kReject;
   }
   if (job->uid == incoming.owner || incoming.owner == 0) return Verdict::kAccept;
   *why = "written by user " + std::to_string(incoming.owner) + ", but job " + std::to_string(*id) +
@@ -139,8 +177,11 @@ void EventCollector::Note(const HookEvent& event) {
   if (!id) return;
   if (IsTaskKind(event.kind)) {
     const auto known = jobs_.find(std::to_string(*id));
-    if (known != jobs_.end() && event.step && event.step->oom_kills.value_or(0) > 0)
-      known->second.killed = true;
+    if (known == jobs_.end()) return;
+    if (event.step && event.step->oom_kills.value_or(0) > 0) known->second.killed = true;
+    if (const auto task = event.EnvInt("SLURM_LOCALID");
+        task && event.kind == HookKind::kTaskEpilog)
+      known->second.ended_tasks[event.step_id].insert(*task);
     return;
   }
   KnownJob& job = jobs_[std::to_string(*id)];
@@ -152,6 +193,7 @@ void EventCollector::Note(const HookEvent& event) {
     job.start_time_ms.reset();
     job.sluid.clear();
     job.killed = false;
+    job.ended_tasks.clear();
   }
   if (const auto count = event.EnvInt("SLURM_JOB_RESTART_COUNT"))
     job.restart_count = static_cast<int32_t>(*count);
@@ -163,11 +205,23 @@ void EventCollector::Note(const HookEvent& event) {
   jobs_changed_ = true;
 }
 
+/// Has every task of the step ended on this node? Unknown counts as no.
+bool EventCollector::HasEnded(const HookEvent& event) const {
+  const auto tasks = TasksOnNode(event);
+  if (!tasks) return false;
+  if (*tasks == 1) return true;
+  const KnownJob* job = Find(std::to_string(event.job_id().value_or(0)));
+  if (job == nullptr) return false;
+  const auto ended = job->ended_tasks.find(event.step_id);
+  return ended != job->ended_tasks.end() && ended->second.size() >= static_cast<size_t>(*tasks);
+}
+
 data::v1::Record EventCollector::ToRecord(const HookEvent& event) const {
   const std::string id = std::to_string(event.job_id().value_or(0));
   const KnownJob* job = Find(id);
   EventContext context;
   context.job_killed = job != nullptr && job->killed;
+  context.step_ended = event.kind == HookKind::kTaskEpilog && HasEnded(event);
   if (seen_of_ && event.kind != HookKind::kTaskProlog) {
     if (!event.step_id.empty()) context.step = seen_of_(id, event.step_id);
     context.job = seen_of_(id, "");
@@ -205,8 +259,12 @@ std::vector<EventCollector::Incoming> EventCollector::Accept(std::vector<Incomin
   for (auto& one : incoming) {
     std::string why;
     const Verdict verdict = Judge(one, &why);
-    if (verdict == Verdict::kWait) continue;
-    if (verdict == Verdict::kReject) {
+    if (verdict == Verdict::kWait) {
+      if (backlog_.Wait(one.name, one.owner, *one.event.job_id())) continue;
+      NoteFlood(one.owner);
+      why = "too many files of this user wait for jobs that are not known on this node";
+    }
+    if (verdict != Verdict::kAccept) {
       Reject(one.name, why);
       continue;
     }

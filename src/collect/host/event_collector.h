@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "base/result.h"
 #include "collect/core/spool.h"
 #include "collect/hook/event.h"
+#include "collect/host/event_backlog.h"
 #include "collect/host/event_facts.h"
 #include "platform/clock/clock.h"
 #include "platform/fs/fs.h"
@@ -30,6 +32,7 @@ struct KnownJob {
   int64_t last_seen_ms = 0;
   bool ended = false;
   bool killed = false;  // a process of it was killed for memory on this node
+  std::map<std::string, std::set<int64_t>> ended_tasks;  // by step, as their epilogs tell
 };
 
 struct EventCollectorOptions {
@@ -63,12 +66,13 @@ class EventCollector {
   uint64_t rejected() const { return rejected_; }
   bool over_cap() const { return over_cap_; }
   const std::string& last_rejection() const { return last_rejection_; }
+  /// Who floods the events directory, for a minute after it was seen; else empty.
+  std::string flood() const;
 
  private:
   struct Incoming {
     std::string name;
     uid_t owner = 0;
-    int64_t mtime_ms = 0;
     hook::HookEvent event;
   };
   enum class Verdict { kAccept, kReject, kWait };
@@ -81,7 +85,10 @@ class EventCollector {
   std::vector<Incoming> Accept(std::vector<Incoming> incoming, std::vector<std::string>* done);
   data::v1::Record ToRecord(const hook::HookEvent& event) const;
   void Reject(const std::string& name, const std::string& why);
-  void RemoveAbandoned(const std::string& name);
+  void RemoveAbandoned(const std::vector<std::string>& names);
+  std::optional<uid_t> OwnerOf(const std::string& name) const;
+  void NoteFlood(uid_t owner);
+  bool HasEnded(const hook::HookEvent& event) const;
   void ApplyCap(size_t files);
   void ForgetOldJobs();
   void LoadState();
@@ -92,6 +99,10 @@ class EventCollector {
   const platform::Fs& fs_;
   std::map<std::string, KnownJob> jobs_;
   SeenOf seen_of_;
+  EventBacklog backlog_;
+  std::optional<MonoTime> flooded_;
+  uid_t flooding_user_ = 0;
+  std::optional<MonoTime> rejection_logged_;
   bool jobs_changed_ = false;
   bool over_cap_ = false;
   uint64_t accepted_ = 0;

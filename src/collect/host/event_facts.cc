@@ -94,7 +94,9 @@ void SetJobFields(const HookEvent& event, v1::Execution* execution) {
 
 double SecondsOf(int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e9; }
 
-void SetStep(const HookEvent& event, const std::string& node, const MemorySeen& seen,
+constexpr char kTasksGoOn[] = "read at the end of a task; others may have gone on";
+
+void SetStep(const HookEvent& event, const std::string& node, const EventContext& context,
              v1::ExecutionStep* step) {
   step->set_step_id(event.step_id);
   if (!node.empty()) step->add_nodes(node);
@@ -102,13 +104,15 @@ void SetStep(const HookEvent& event, const std::string& node, const MemorySeen& 
     step->set_start_time_ms(ToUnixMillis(event.time()));
     return;
   }
-  step->set_end_time_ms(ToUnixMillis(event.time()));
+  // The hook runs at the end of each task: only the last one has seen all of the step.
+  const bool ended = context.step_ended;
+  if (ended) step->set_end_time_ms(ToUnixMillis(event.time()));
   if (!event.step) return;
-  const MemoryPeak peak = MeasureMemory(InputOf(*event.step, seen, true));
+  const MemoryPeak peak = MeasureMemory(InputOf(*event.step, context.step, ended));
   if (peak.enforced.has_value()) *step->mutable_memory_peak_enforced() = peak.enforced;
   if (peak.need.has_value()) *step->mutable_memory_need() = peak.need;
   if (event.step->cpu_ns)
-    SetMeasured(SecondsOf(*event.step->cpu_ns), true, "", step->mutable_cpu_seconds());
+    SetMeasured(SecondsOf(*event.step->cpu_ns), ended, kTasksGoOn, step->mutable_cpu_seconds());
   if (event.step->oom_kills) step->set_oom_kills(*event.step->oom_kills);
 }
 
@@ -153,6 +157,26 @@ void SetMeasured(std::optional<double> value, bool exact, const std::string& rea
   out->set_value(*value);
   out->set_bound(exact ? v1::BOUND_EXACT : v1::BOUND_AT_LEAST);
   if (!exact) out->set_reason(reason);
+}
+
+std::optional<int64_t> TasksOnNode(const HookEvent& event) {
+  // The batch script's own variables are those of the job's tasks.
+  if (event.step_id == "batch" || event.step_id == "interactive") return 1;
+  if (event.EnvInt("SLURM_NTASKS") == 1) return 1;
+  const auto layout = event.Env("SLURM_TASKS_PER_NODE");  // "2(x3),1": nodes 0 to 2, node 3
+  auto node = event.EnvInt("SLURM_NODEID");
+  if (!layout || !node || *node < 0) return std::nullopt;
+  for (const std::string_view part : Split(*layout, ',')) {
+    const size_t open = part.find("(x");
+    const auto tasks = ParseInt64(part.substr(0, open));
+    std::optional<int64_t> nodes = 1;
+    if (open != std::string_view::npos && part.ends_with(')'))
+      nodes = ParseInt64(part.substr(open + 2, part.size() - open - 3));
+    if (!tasks || *tasks < 1 || !nodes || *nodes < 1) return std::nullopt;
+    if (*node < *nodes) return tasks;
+    *node -= *nodes;
+  }
+  return std::nullopt;
 }
 
 MemoryPeak MeasureMemory(const PeakInput& input) {
@@ -225,7 +249,7 @@ data::v1::Record FactsOfEvent(const HookEvent& event, const std::string& node,
     case HookKind::kTaskProlog:
     case HookKind::kTaskEpilog:
       facts->set_step_id(event.step_id);
-      SetStep(event, node, context.step, execution->add_steps());
+      SetStep(event, node, context, execution->add_steps());
       if (event.kind == HookKind::kTaskEpilog) SetJobPeaks(event, context, execution);
       break;
   }

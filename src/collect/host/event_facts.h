@@ -51,7 +51,12 @@ struct EventContext {
   MemorySeen step{};
   MemorySeen job{};
   bool job_killed = false;  // some step of the job had a process killed for memory
+  bool step_ended = false;  // the event is of the last task of its step on this node
 };
+
+/// How many tasks the event's step has on its node; nothing when the event does not tell.
+std::optional<int64_t> TasksOnNode(const hook::HookEvent& event);
+
 /// The facts of one event.
 data::v1::Record FactsOfEvent(const hook::HookEvent& event, const std::string& node,
                               const EventContext& context);

@@ -150,7 +150,7 @@ TEST(FactsOfEvent, ATaskEpilogCarriesTheStepsExactPeaksAndTheJobsAsFar) {
   event.job.emplace();
   event.job->peak = 70 * kMiB;
   event.job->cpu_ns = 2'000'000'000;
-  auto record = FactsOfEvent(event, "n1", {.step = {.need = 50 * kMiB}});
+  auto record = FactsOfEvent(event, "n1", {.step = {.need = 50 * kMiB}, .step_ended = true});
   ASSERT_EQ(record.facts().execution().steps_size(), 1);
   const auto& step = record.facts().execution().steps(0);
   EXPECT_EQ(record.facts().step_id(), "0");
@@ -166,6 +166,38 @@ TEST(FactsOfEvent, ATaskEpilogCarriesTheStepsExactPeaksAndTheJobsAsFar) {
   record = FactsOfEvent(event, "n1", {});
   EXPECT_EQ(record.facts().execution().memory_peak_enforced().bound(), v1::BOUND_EXACT);
   EXPECT_DOUBLE_EQ(record.facts().execution().cpu_seconds().value(), 2.0);
+}
+
+TEST(FactsOfEvent, AStepWhoseOtherTasksGoOnHasFloorsAndNoEnd) {
+  auto event = Event(hook::HookKind::kTaskEpilog);
+  event.step_id = "0";
+  event.step.emplace();
+  event.step->peak = 64 * kMiB;
+  event.step->cpu_ns = 1'500'000'000;
+  const auto record = FactsOfEvent(event, "n1", {});
+  const auto& step = record.facts().execution().steps(0);
+  EXPECT_EQ(step.memory_peak_enforced().bound(), v1::BOUND_AT_LEAST);
+  EXPECT_NE(step.memory_peak_enforced().reason(), "");
+  EXPECT_EQ(step.cpu_seconds().bound(), v1::BOUND_AT_LEAST);
+  EXPECT_FALSE(step.has_end_time_ms());
+}
+
+TEST(TasksOnNode, IsReadFromTheStepsLayout) {
+  auto event = Event(hook::HookKind::kTaskEpilog);
+  event.step_id = "0";
+  EXPECT_EQ(TasksOnNode(event), std::nullopt);
+  event.environment["SLURM_TASKS_PER_NODE"] = "2(x3),1";
+  EXPECT_EQ(TasksOnNode(event), std::nullopt);
+  event.environment["SLURM_NODEID"] = "2";
+  EXPECT_EQ(TasksOnNode(event), 2);
+  event.environment["SLURM_NODEID"] = "3";
+  EXPECT_EQ(TasksOnNode(event), 1);
+  event.environment["SLURM_NODEID"] = "4";
+  EXPECT_EQ(TasksOnNode(event), std::nullopt);
+  event.environment["SLURM_TASKS_PER_NODE"] = "2(x,";
+  EXPECT_EQ(TasksOnNode(event), std::nullopt);
+  event.step_id = "batch";
+  EXPECT_EQ(TasksOnNode(event), 1);
 }
 
 TEST(FactsOfEvent, AJobWithAKilledStepHasAFloorOnly) {

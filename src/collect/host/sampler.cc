@@ -2,6 +2,7 @@
 #include "collect/host/sampler.h"
 
 #include <cstdio>
+#include <map>
 
 #include <time.h>
 
@@ -53,6 +54,11 @@ struct Sampler::Impl {
   std::string events_problem;
   std::string spool_problem;
   std::string sent_problems;  // of the last health record: a change is sent at once
+  struct HealthState {
+    bool is_fine = true;
+    int64_t since_ms = 0;
+  };
+  std::map<std::string, HealthState> health_states;  // by part
   double health_cpu_seconds = 0;
   bool appended = false;
 
@@ -78,7 +84,8 @@ struct Sampler::Impl {
   std::vector<data::v1::CollectorHealth> told;  // by the last health record
   void SendHealth(WallTime now, MonoTime mono);
   void AddHealth(const std::string& part, const std::string& problem, const std::string& fine,
-                 data::v1::ComputeFacts* compute) const;
+                 data::v1::ComputeFacts* compute);
+  void NoteHealth(const std::string& part, const std::string& problem);
   void FlushSpool();
 };
 
@@ -95,7 +102,8 @@ void Sampler::Impl::AppendFacts(TrackedUnit* t, WallTime now) {
   record.set_observed_time_ms(ToUnixMillis(t->last_seen));
   record.set_node(options.node);
   const StepIo io = t->unit.step_id.empty() ? StepIo{} : steps.IoOf(*t);
-  SetCgroupFacts(*t, io, options.node, steps.KeyOf(t->unit, t->last_seen), record.mutable_facts());
+  // Of the attempt in which the cgroup began: it may outlive the attempt's end.
+  SetCgroupFacts(*t, io, options.node, steps.KeyOf(t->unit, t->first_seen), record.mutable_facts());
   Append(record);
   t->reported = now;
 }
@@ -125,17 +133,28 @@ void Sampler::Impl::SendBatch(WallTime now) {
 }
 
 void Sampler::Impl::AddHealth(const std::string& part, const std::string& problem,
-                              const std::string& fine, data::v1::ComputeFacts* compute) const {
+                              const std::string& fine, data::v1::ComputeFacts* compute) {
   auto* health = compute->add_health();
   health->set_node(options.node);
   health->set_part(part);
   health->set_status(problem.empty() ? "ok" : "degraded");
   health->set_reason(problem.empty() ? fine : problem);
-  health->set_since_ms(ToUnixMillis(clock.Now()));
-  health->set_dropped_records(spool.dropped_records());
+  health->set_since_ms(health_states.at(part).since_ms);
+  if (part == "spool") health->set_dropped_records(spool.dropped_records());
+}
+
+/// Every tick, whether or not it is told: a line says since when it is so.
+void Sampler::Impl::NoteHealth(const std::string& part, const std::string& problem) {
+  const int64_t now = ToUnixMillis(clock.Now());
+  auto [state, added] = health_states.try_emplace(part, HealthState{problem.empty(), now});
+  if (state->second.is_fine != problem.empty()) state->second = {problem.empty(), now};
 }
 
 void Sampler::Impl::SendHealth(WallTime now, MonoTime mono) {
+  NoteHealth("sampler", steps.cgroup_problem());
+  NoteHealth("taskstats", steps.taskstats_problem());
+  NoteHealth("hooks", events_problem);
+  NoteHealth("spool", spool_problem);
   const std::string problems = steps.cgroup_problem() + "|" + steps.taskstats_problem() + "|" +
                                events_problem + "|" + spool_problem;
   const MonoTime::duration since = health_sent ? mono - *health_sent : MonoTime::duration(0);
@@ -202,6 +221,7 @@ void Sampler::Tick() {
   s.events_problem = collected.ok() ? "" : collected.error().message();
   if (collected.ok() && s.events.over_cap())
     s.events_problem = "too many event files wait; hooks write none until half are read";
+  if (s.events_problem.empty()) s.events_problem = s.events.flood();
   if (s.steps.cgroup_problem().empty()) s.ReportGone(now);
   s.ReportRunning(now);
   s.node.AddOwnCost(now, s.steps.cost(), s.stats.cpu_seconds, s.stats.late_ticks, &s.batch);

@@ -74,6 +74,10 @@ class SamplerTest : public ::testing::Test {
       ASSERT_EQ(::chown(fs_.Host(path).c_str(), owner, owner), 0);
     }
   }
+  static std::string LayoutOf(int task, int tasks) {
+    return "env.SLURM_NODEID=0\0env.SLURM_TASKS_PER_NODE="s + std::to_string(tasks) +
+           "\0env.SLURM_LOCALID="s + std::to_string(task) + "\0"s;
+  }
   void Ticks(int n) {
     for (int i = 0; i < n; ++i) {
       clock_.Advance(Millis(1000));
@@ -215,8 +219,8 @@ TEST_F(SamplerTest, TheTasksOfAStepMakeOneRecordEach) {
   for (int task = 0; task < 4; ++task) {
     WriteEvent("2-" + std::to_string(task), "task_prolog", "step=0\0"s, kStart + 10 + task, 1001);
     WriteEvent("3-" + std::to_string(task), "task_epilog",
-               "step=0\0step.peak="s + std::to_string(1000 + task) + "\0"s, kStart + 500 + task,
-               1001);
+               "step=0\0step.peak="s + std::to_string(1000 + task) + "\0"s + LayoutOf(task, 4),
+               kStart + 500 + task, 1001);
   }
   Ticks(1);
   const auto records = Records();
@@ -228,6 +232,69 @@ TEST_F(SamplerTest, TheTasksOfAStepMakeOneRecordEach) {
   EXPECT_EQ(ends[0].facts().execution().steps(0).end_time_ms(), kStart + 503);
   EXPECT_EQ(ends[0].facts().execution().steps(0).memory_peak_enforced().value(), 1003);
   EXPECT_TRUE(stdfs::is_empty(fs_.Host("/hooks/n1/events")));
+}
+
+TEST_F(SamplerTest, AStepIsExactOnceItsLastTaskEnded) {
+  WriteEvent("1-p", "prolog", "", kStart);
+  for (int task = 0; task < 2; ++task) {
+    for (int again = 0; again < 2; ++again)  // a hook that ran twice is no second task
+      WriteEvent("2-" + std::to_string(again), "task_epilog",
+                 "step=0\0step.peak="s + std::to_string(1000 + task) + "\0"s + LayoutOf(task, 2),
+                 kStart + 500 + task, 1001);
+    Ticks(1);
+    const auto ends = FactsOf(Records(), data::v1::FACT_ORIGIN_HOOK_TASK_EPILOG);
+    ASSERT_EQ(ends.size(), 1u);
+    const auto& step = ends[0].facts().execution().steps(0);
+    EXPECT_EQ(step.memory_peak_enforced().bound(),
+              task == 1 ? v1::BOUND_EXACT : v1::BOUND_AT_LEAST);
+    EXPECT_EQ(step.has_end_time_ms(), task == 1);
+  }
+}
+
+TEST_F(SamplerTest, AnAttemptOnTheSamePathHasItsOwnSeries) {
+  WriteEvent("1-p", "prolog", "env.SLURM_JOB_RESTART_COUNT=0\0"s, kStart);
+  Ticks(1);
+  SetCgroup(Step(), 1, 1, 0, 1);
+  Ticks(1);
+  RemoveJob();
+  WriteEvent("2-e", "epilog", "env.SLURM_JOB_RESTART_COUNT=0\0"s, kStart + 1);
+  Ticks(1);
+  SetCgroup(Step(), 2, 2, 0, 1);  // its prolog's file comes after its first sample
+  Ticks(1);
+  WriteEvent("3-p", "prolog", "env.SLURM_JOB_RESTART_COUNT=1\0"s, kStart + 2);
+  SetCgroup(Step(), 3, 3, 0, 1);
+  Ticks(4);
+  std::vector<std::pair<int, double>> found;  // restart count or -1, first value
+  for (const auto& record : Records())
+    for (const auto& series : record.samples().series())
+      if (series.metric() == "memory")
+        found.emplace_back(series.run().has_restart_count() ? series.run().restart_count() : -1,
+                           series.values(0));
+  ASSERT_GE(found.size(), 3u);
+  EXPECT_EQ(found[0], std::pair(0, 1.0));
+  EXPECT_EQ(found[1], std::pair(-1, 2.0));
+  EXPECT_EQ(found[2].first, 1) << "more is known of the run: another series";
+}
+
+TEST_F(SamplerTest, AHealthLineSaysSinceWhenItIsSo) {
+  std::map<std::string, data::v1::CollectorHealth> last;
+  const auto read = [&] {
+    for (const auto& record : Records())
+      for (const auto& health : record.compute().health()) last[health.part()] = health;
+  };
+  Ticks(1);
+  read();
+  const int64_t first = last.at("hooks").since_ms();
+  Ticks(120);
+  read();
+  EXPECT_EQ(last.at("hooks").since_ms(), first) << "nothing changed";
+  stdfs::remove_all(fs_.Host("/hooks/n1/events"));
+  Write("/hooks/n1/events", "no directory");
+  Ticks(120);
+  read();
+  EXPECT_EQ(last.at("hooks").status(), "degraded");
+  EXPECT_EQ(last.at("hooks").since_ms(), kStart + 122'000);
+  EXPECT_EQ(last.at("sampler").since_ms(), first);
 }
 
 TEST_F(SamplerTest, AKillInOneStepMakesTheJobsPeakAFloor) {
@@ -280,6 +347,43 @@ TEST_F(SamplerTest, ATaskEventWaitsForItsJobToBecomeKnown) {
   SetCgroup(Step(), 1, 1, 0, 1);  // the path says whose job it is
   Ticks(1);
   EXPECT_EQ(sampler_->stats().events, 1u);
+}
+
+TEST_F(SamplerTest, FilesWithAFutureTimeWaitNoLongerThanOthers) {
+  if (::getuid() != 0) GTEST_SKIP() << "needs root to give files away";
+  WriteEvent("2-t", "task_prolog", "step=batch\0"s, kStart, 1001);
+  Write("/hooks/n1/events/.tmp-1", "half");
+  const struct timespec times[2] = {{kStart / 500, 0}, {kStart / 500, 0}};
+  for (const char* name : {"2-t", ".tmp-1"})
+    ASSERT_EQ(::utimensat(AT_FDCWD, fs_.Host("/hooks/n1/events/"s + name).c_str(), times, 0), 0);
+  Ticks(12);
+  EXPECT_EQ(sampler_->stats().rejected_events, 1u);
+  Ticks(60);
+  EXPECT_TRUE(stdfs::is_empty(fs_.Host("/hooks/n1/events")));
+}
+
+TEST_F(SamplerTest, AUserWhoFloodsTheEventsFolderHoldsNobodyUp) {
+  if (::getuid() != 0) GTEST_SKIP() << "needs root to give files away";
+  for (int i = 0; i < 5'000; ++i)  // more than a round reads
+    WriteEvent("0-" + std::to_string(i), "task_prolog", "step=batch\0"s, kStart, 1002);
+  for (int i = 0; i < 300; ++i) {
+    const std::string name = "/hooks/n1/events/.tmp-" + std::to_string(i);
+    Write(name, "");
+    ASSERT_EQ(::chown(fs_.Host(name).c_str(), 1002, 1002), 0);
+  }
+  WriteEvent("9-p", "prolog", "", kStart);
+  WriteEvent("9-t", "task_epilog", "step=batch\0"s, kStart + 1, 1001);
+  Ticks(1);
+  const auto records = Records();
+  EXPECT_EQ(FactsOf(records, data::v1::FACT_ORIGIN_HOOK_PROLOG).size(), 1u);
+  EXPECT_EQ(FactsOf(records, data::v1::FACT_ORIGIN_HOOK_TASK_EPILOG).size(), 1u);
+  Ticks(70);
+  EXPECT_TRUE(stdfs::is_empty(fs_.Host("/hooks/n1/events")));
+  std::string reason;
+  for (const auto& record : records)
+    for (const auto& health : record.compute().health())
+      if (health.part() == "hooks" && health.status() == "degraded") reason = health.reason();
+  EXPECT_NE(reason.find("user 1002"), std::string::npos) << reason;
 }
 
 TEST_F(SamplerTest, WhoOwnsAJobIsRememberedOverARestart) {
