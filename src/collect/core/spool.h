@@ -9,11 +9,14 @@
 //
 // fsync policy: write(2) is called at Flush(), so kill -9 loses nothing that was flushed;
 // fdatasync(2) runs at rotation and at most once in sync_interval, so a power failure loses at most
-// that much of one node. Whoever forgets where a record came from (a hook's file, the mark that a
-// job was told of) calls Sync() before: then the record is as durable as that.
+// that much of one node. The reader makes durable what it gives out, so that no sequence that the
+// data plane has seen can come again after a power failure. Whoever forgets where a record came
+// from (a hook's file, the mark that a job was told of) calls Sync() before: then the record is as
+// durable as that.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -48,9 +51,13 @@ class SpoolWriter {
   /// Takes a record into the buffer and gives it its sequence. kInvalidArgument: larger than a
   /// frame may be. Buffered records are not yet in the spool: see Flush.
   Result<uint64_t> Append(const data::v1::Record& record);
+  /// The same for a record that the caller keeps until Sync was ok and brings again otherwise: when
+  /// its write fails nothing is lost, so it is not counted as dropped. While writes fail it is not
+  /// even taken (the error is that of a probe), so that it does not use up a sequence each time.
+  Result<uint64_t> AppendKept(const data::v1::Record& record);
   /// Writes the buffer, rotates and applies the byte cap. When the disk is full (or the write fails
-  /// otherwise) the buffered records are dropped and counted, and the error is returned; the spool
-  /// stays usable and later records go in when there is room again.
+  /// otherwise) the buffered records are dropped and, but for kept ones, counted; the error is
+  /// returned; the spool stays usable and later records go in when there is room again.
   Status Flush();
   /// Flush, and what was flushed so far survives a power failure. After an error nothing is known
   /// about what was flushed since the last Sync.
@@ -87,11 +94,15 @@ struct SpoolReaderStats {
   int64_t waiting_bytes = 0;        // in segments, not yet acknowledged (upper bound)
 };
 
+/// Makes durable what can be read of an open file.
+using SpoolSync = std::function<Status(int fd)>;
+
 /// The only reader of a spool. Not thread-safe.
 class SpoolReader {
  public:
-  /// A directory that does not exist yet is an empty spool.
-  static Result<std::unique_ptr<SpoolReader>> Open(std::string directory);
+  /// A directory that does not exist yet is an empty spool. sync: how a segment is made durable
+  /// before its records are given out; empty: fdatasync(2).
+  static Result<std::unique_ptr<SpoolReader>> Open(std::string directory, SpoolSync sync = nullptr);
   ~SpoolReader();
   SpoolReader(const SpoolReader&) = delete;
   SpoolReader& operator=(const SpoolReader&) = delete;
@@ -100,6 +111,8 @@ class SpoolReader {
   /// one) this many bytes. Empty: nothing new yet. A half-written frame at the end of the open
   /// segment is waited for; the same thing in a segment that has a successor, or followed by whole
   /// frames for kPatience calls, is damage, counted, and reading goes on at the next whole frame.
+  /// A spool that was removed and made again is read from its beginning. After an error what was
+  /// read since the last acknowledgement comes again.
   Result<SpoolBatch> Next(size_t max_records, size_t max_bytes);
   /// Durably marks everything up to this sequence of this source as delivered and deletes the
   /// segments that hold nothing else.

@@ -120,11 +120,13 @@ Result<std::vector<SegmentFile>> ListSegments(const std::string& directory) {
     const auto digits = name.substr(0, name.find('.'));
     const auto first = ParseInt64(digits);
     if (digits.size() != kSequenceDigits || !first || *first <= 0) continue;
-    SegmentFile file{static_cast<uint64_t>(*first), 0, open, directory + "/" + std::string(name)};
+    SegmentFile file{static_cast<uint64_t>(*first), 0, 0, open,
+                     directory + "/" + std::string(name)};
     struct stat st {};
     // Gone already: the other side deleted or renamed it; the next listing has it right.
     if (::stat(file.path.c_str(), &st) != 0 || !S_ISREG(st.st_mode)) continue;
     file.size = st.st_size;
+    file.inode = st.st_ino;
     segments.push_back(std::move(file));
   }
   ::closedir(dir);

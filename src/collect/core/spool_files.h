@@ -30,6 +30,7 @@ class FileDescriptor {
 struct SegmentFile {
   uint64_t first_sequence = 0;
   int64_t size = 0;
+  uint64_t inode = 0;
   bool open = false;  // still written (or its writer died)
   std::string path;
 };

@@ -16,6 +16,13 @@
 namespace expanse::collect {
 namespace {
 
+/// Makes durable what of the file can be read; also what another process wrote.
+Status SyncFile(int fd) {
+  // A few file systems have no such thing: what can be read there is as durable as it gets.
+  if (::fdatasync(fd) == 0 || errno == EINVAL || errno == EROFS) return {};
+  return ErrnoError("sync before delivery", "of a spool segment", errno);
+}
+
 /// Up to length bytes at offset; fewer at the end of the file.
 Result<std::string> ReadAt(int fd, const std::string& path, int64_t offset, size_t length) {
   std::string bytes(length, '\0');
@@ -45,6 +52,7 @@ enum class StepResult {
 
 struct SpoolReader::Impl {
   std::string directory;
+  SpoolSync sync;
   ReaderCursor cursor;    // durable
   std::string source_id;  // of what is being read
   uint64_t expected = 1;  // next sequence
@@ -57,6 +65,7 @@ struct SpoolReader::Impl {
   bool reading = false;
   FileDescriptor fd;  // stays valid when the file is renamed
   int64_t offset = 0;
+  int64_t durable_to = 0;  // offset; what of the segment was given out and synced
 
   uint64_t stuck_segment = 0;  // where reading did not go on in the last call
   int64_t stuck_offset = 0;
@@ -67,7 +76,10 @@ struct SpoolReader::Impl {
 
   Result<StepResult> Step(size_t max_records, size_t max_bytes, SpoolBatch* batch, size_t* bytes);
   Result<StepResult> EnterSegment(SpoolBatch* batch);
-  Result<StepResult> AtEnd(bool damaged, const Frame& frame);
+  Result<StepResult> AtEnd(bool damaged, const Frame& frame, const SpoolBatch& batch);
+  bool IsGone(const std::vector<SegmentFile>& segments, bool* unlinked) const;
+  bool IsOfSource(const SegmentFile& segment) const;
+  Status SyncTaken(const SpoolBatch& batch);
   Result<bool> SkipDamage(const Frame& frame, uint64_t next_segment);
   bool StaysStuck(uint64_t segment, int64_t at);
   std::optional<SegmentHeader> GuessHeader(const SegmentFile& segment) const;
@@ -88,6 +100,36 @@ void SpoolReader::Impl::CountLoss(uint64_t from, uint64_t to) {
   counted = std::max(counted, to);
 }
 
+/// Whether the segment may hold sequences of the source being read. The header of the lowest ones
+/// decides: a spool that was removed and made again counts from 1.
+bool SpoolReader::Impl::IsOfSource(const SegmentFile& segment) const {
+  const FileDescriptor opened(::open(segment.path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!opened.valid()) return true;
+  const auto head = ReadAt(opened.get(), segment.path, 0, kSegmentHeaderBytes);
+  const auto header = head.ok() ? ParseSegmentHeader(*head) : std::nullopt;
+  return !header || header->source_id == source_id;
+}
+
+/// Whether the segment being read is no longer the one in the directory.
+bool SpoolReader::Impl::IsGone(const std::vector<SegmentFile>& segments, bool* unlinked) const {
+  struct stat st {};
+  *unlinked = ::fstat(fd.get(), &st) != 0 || st.st_nlink == 0;
+  return *unlinked || std::none_of(segments.begin(), segments.end(), [&](const SegmentFile& s) {
+    return s.first_sequence == file.first_sequence && s.inode == st.st_ino;
+  });
+}
+
+/// What is given out may be acknowledged by the data plane. If a power failure took it back here,
+/// its sequences would be given to other records, which the data plane would then take for
+/// duplicates: so it is made durable first.
+Status SpoolReader::Impl::SyncTaken(const SpoolBatch& batch) {
+  if (batch.empty() || offset <= durable_to) return {};
+  EXPANSE_CHECK_OK(sync(fd.get()));
+  if (durable_to == 0) EXPANSE_CHECK_OK(SyncSpoolDirectory(directory));
+  durable_to = offset;
+  return {};
+}
+
 /// Chooses the segment that holds `expected`, or the next one after it.
 Result<StepResult> SpoolReader::Impl::EnterSegment(SpoolBatch* batch) {
   EXPANSE_TRY(const auto segments, ListSegments(directory));
@@ -97,9 +139,15 @@ Result<StepResult> SpoolReader::Impl::EnterSegment(SpoolBatch* batch) {
   for (const auto& s : segments) {
     // Already read through: `file` is the last one that was entered and left.
     if (file.first_sequence != 0 && s.first_sequence <= file.first_sequence) continue;
-    if (chosen == nullptr || s.first_sequence <= expected) chosen = &s;
+    if (chosen != nullptr && (s.first_sequence > expected || !IsOfSource(*chosen))) break;
+    chosen = &s;
   }
-  if (chosen == nullptr) return StepResult::kStop;
+  if (chosen == nullptr) {
+    // The last one was left because it had a successor: the spool was emptied or made again.
+    if (file.first_sequence == 0 || segments.empty()) return StepResult::kStop;
+    file = SegmentFile{};
+    return StepResult::kProgress;
+  }
   FileDescriptor opened(::open(chosen->path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!opened.valid()) {
     // Renamed or dropped between listing and opening: list again, but not for ever.
@@ -132,6 +180,7 @@ Result<StepResult> SpoolReader::Impl::EnterSegment(SpoolBatch* batch) {
   file = *chosen;
   fd = std::move(opened);
   reading = true;
+  durable_to = 0;
   offset = kSegmentHeaderBytes;
   window.clear();
   window_at = 0;
@@ -176,11 +225,14 @@ Result<bool> SpoolReader::Impl::SkipDamage(const Frame& frame, uint64_t next_seg
 }
 
 /// Nothing more can be read here now. Moves on when a later segment exists.
-Result<StepResult> SpoolReader::Impl::AtEnd(bool damaged, const Frame& frame) {
+Result<StepResult> SpoolReader::Impl::AtEnd(bool damaged, const Frame& frame,
+                                            const SpoolBatch& batch) {
   EXPANSE_TRY(const auto segments, ListSegments(directory));
   const bool has_successor =
       !segments.empty() && segments.back().first_sequence > file.first_sequence;
-  if (!has_successor) {
+  bool unlinked = false;
+  const bool is_gone = IsGone(segments, &unlinked);
+  if (!has_successor && !is_gone) {
     if (damaged && StaysStuck(file.first_sequence, offset)) {
       EXPANSE_TRY(const bool skipped, SkipDamage(frame, 0));
       if (skipped) return StepResult::kProgress;
@@ -201,13 +253,19 @@ Result<StepResult> SpoolReader::Impl::AtEnd(bool damaged, const Frame& frame) {
     const auto next = std::find_if(segments.begin(), segments.end(), [this](const auto& s) {
       return s.first_sequence > file.first_sequence;
     });
-    EXPANSE_TRY(const bool skipped, SkipDamage(frame, next->first_sequence));
+    EXPANSE_TRY(const bool skipped,
+                SkipDamage(frame, next == segments.end() ? 0 : next->first_sequence));
     if (skipped) return StepResult::kProgress;
     ++stats.damaged_frames;
     log::Warning("spool.damaged_frame", {{"segment", file.path}, {"offset", offset}});
   }
+  EXPANSE_CHECK_OK(SyncTaken(batch));
   LeaveSegment();
-  return StepResult::kProgress;
+  if (!is_gone) return StepResult::kProgress;
+  // Dropped, or the spool was removed or moved away: what is there now need not come after it.
+  file = SegmentFile{};
+  // A file system whose inode numbers change must not keep us here for ever.
+  return unlinked ? StepResult::kProgress : StepResult::kStop;
 }
 
 /// Parses at the current offset, reading as much of the file as the frame needs.
@@ -278,14 +336,15 @@ Result<StepResult> SpoolReader::Impl::Step(size_t max_records, size_t max_bytes,
     return Take(frame, batch, bytes);
   }
   const bool clean_end = status == FrameStatus::kIncomplete && window.size() == window_at;
-  return AtEnd(!clean_end, frame);
+  return AtEnd(!clean_end, frame, *batch);
 }
 
 SpoolReader::SpoolReader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 SpoolReader::~SpoolReader() = default;
 
-Result<std::unique_ptr<SpoolReader>> SpoolReader::Open(std::string directory) {
+Result<std::unique_ptr<SpoolReader>> SpoolReader::Open(std::string directory, SpoolSync sync) {
   auto impl = std::make_unique<Impl>();
+  impl->sync = sync != nullptr ? std::move(sync) : SyncFile;
   impl->directory = std::move(directory);
   if (auto cursor = ReadCursor(impl->directory)) impl->cursor = *cursor;
   auto reader = std::unique_ptr<SpoolReader>(new SpoolReader(std::move(impl)));
@@ -298,8 +357,15 @@ Result<SpoolBatch> SpoolReader::Next(size_t max_records, size_t max_bytes) {
   batch.source_id = impl_->source_id;
   size_t bytes = 0;
   for (;;) {
-    EXPANSE_TRY(const StepResult step, impl_->Step(max_records, max_bytes, &batch, &bytes));
-    if (step == StepResult::kStop) break;
+    auto step = impl_->Step(max_records, max_bytes, &batch, &bytes);
+    if (step.ok() && *step == StepResult::kStop)
+      if (const Status synced = impl_->reading ? impl_->SyncTaken(batch) : Status(); !synced.ok())
+        step = synced.error();
+    if (!step.ok()) {
+      Rewind();  // what was read so far is not given out: it comes again
+      return step.error();
+    }
+    if (*step == StepResult::kStop) break;
   }
   if (!batch.empty()) {
     const auto state = ReadWriterState(impl_->directory);
@@ -325,7 +391,7 @@ Status SpoolReader::Acknowledge(const std::string& source_id, uint64_t through) 
   s.cursor = cursor;
   EXPANSE_TRY(const auto segments, ListSegments(s.directory));
   for (size_t i = 0; i + 1 < segments.size(); ++i) {
-    if (segments[i + 1].first_sequence > through + 1) break;
+    if (segments[i + 1].first_sequence > through + 1 || !s.IsOfSource(segments[i])) break;
     EXPANSE_CHECK_OK(platform::Fs().Remove(segments[i].path));
   }
   return {};

@@ -3,11 +3,13 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -135,6 +137,146 @@ TEST_F(SpoolTest, RewindStartsAfterTheLastAcknowledged) {
   ASSERT_TRUE(reader->Acknowledge(writer->source_id(), 4).ok());
   reader->Rewind();
   EXPECT_EQ(ReadAll(*reader), Range(5, 9));
+}
+
+TEST_F(SpoolTest, WhatIsGivenOutWasMadeDurableBefore) {
+  auto options = Options();
+  options.segment_bytes = 1000;
+  auto writer = Writer(options);
+  for (int64_t n = 1; n <= 8; ++n) Write(*writer, n, n, 200);
+  ASSERT_GT(Segments().size(), 1u);
+  std::map<ino_t, off_t> synced;
+  bool broken = true;
+  auto opened = SpoolReader::Open(Options().directory, [&](int fd) -> Status {
+    if (broken) return Error(Code::kUnavailable, "no sync");
+    struct stat st {};
+    EXPECT_EQ(::fstat(fd, &st), 0);
+    synced[st.st_ino] = st.st_size;
+    return {};
+  });
+  ASSERT_TRUE(opened.ok());
+  SpoolReader& reader = **opened;
+  EXPECT_FALSE(reader.Next(100, 1 << 20).ok());
+  EXPECT_FALSE(reader.Next(100, 1 << 20).ok());
+  broken = false;
+  EXPECT_EQ(ReadAll(reader), Range(1, 8));  // an error skipped nothing
+  EXPECT_EQ(synced.size(), Segments().size());
+  const size_t segments = synced.size();
+  synced.clear();
+  Write(*writer, 9, 9);
+  EXPECT_EQ(ReadAll(reader), Range(9, 9));
+  EXPECT_EQ(synced.size(), 1u);
+  EXPECT_GE(Segments().size(), segments);
+}
+
+TEST_F(SpoolTest, ASpoolThatIsRemovedAndMadeAgainIsReadFromItsBeginning) {
+  auto options = Options();
+  options.segment_bytes = 1000;
+  for (const bool moved : {false, true}) {
+    for (const bool rewound : {false, true}) {
+      for (const int64_t old_records : {1, 40}) {
+        std::filesystem::remove_all(Options().directory);
+        std::filesystem::remove_all(dir_.path() + "/away");
+        auto writer = Writer(options);
+        for (int64_t n = 1; n <= old_records; ++n) Write(*writer, n, n, 200);
+        auto reader = Reader();
+        ASSERT_EQ(ReadAll(*reader), Range(1, old_records));
+        ASSERT_TRUE(
+            reader->Acknowledge(writer->source_id(), static_cast<uint64_t>(old_records)).ok());
+        writer.reset();
+        if (moved)
+          std::filesystem::rename(Options().directory, dir_.path() + "/away");
+        else
+          std::filesystem::remove_all(Options().directory);
+        if (rewound) reader->Rewind();
+        writer = Writer(options);  // counts from 1 again
+        for (int64_t n = 101; n <= 120; ++n) Write(*writer, n, n, 200);
+        std::vector<int64_t> seen = ReadAll(*reader);
+        for (const int64_t n : ReadAll(*reader)) seen.push_back(n);  // looked at once a second
+        ASSERT_EQ(seen, Range(101, 120)) << moved << rewound << old_records;
+        const uint64_t half = 10;
+        ASSERT_TRUE(reader->Acknowledge(writer->source_id(), half).ok());
+        EXPECT_EQ(ReadAll(*Reader()), Range(111, 120));
+      }
+    }
+  }
+}
+
+TEST_F(SpoolTest, AnAcknowledgementOfARemovedSpoolDeletesNothingOfTheNewOne) {
+  auto options = Options();
+  options.segment_bytes = 1000;
+  auto writer = Writer(options);
+  const std::string old_source = writer->source_id();
+  for (int64_t n = 1; n <= 40; ++n) Write(*writer, n, n, 200);
+  auto reader = Reader();
+  ASSERT_EQ(ReadAll(*reader).size(), 40u);
+  writer.reset();
+  std::filesystem::remove_all(Options().directory);
+  writer = Writer(options);
+  for (int64_t n = 101; n <= 120; ++n) Write(*writer, n, n, 200);
+  const auto before = Segments();
+  ASSERT_TRUE(reader->Acknowledge(old_source, 40).ok());
+  EXPECT_EQ(Segments(), before);
+  std::vector<int64_t> seen = ReadAll(*reader);
+  for (const int64_t n : ReadAll(*reader)) seen.push_back(n);
+  EXPECT_EQ(seen, Range(101, 120));
+}
+
+TEST_F(SpoolTest, AnOpenSegmentWithoutARecordDoesNotHideTheNextOne) {
+  // As a power failure leaves it: nothing, a part of the header, the header alone, a torn frame.
+  for (const size_t left : {size_t{0}, size_t{10}, kSegmentHeaderBytes, kSegmentHeaderBytes + 20}) {
+    for (const bool sealed : {false, true}) {
+      std::filesystem::remove_all(Options().directory);
+      {
+        auto writer = Writer(Options());
+        Write(*writer, 1, 1, 100);
+      }
+      const std::string path = Options().directory + "/" + SegmentName(1, true);
+      std::filesystem::resize_file(path, left);
+      if (sealed) std::filesystem::rename(path, Options().directory + "/" + SegmentName(1, false));
+      auto writer = Writer(Options());
+      Write(*writer, 2, 4);
+      ASSERT_EQ(Segments().size(), 1u) << left;
+      auto reader = Reader();
+      EXPECT_EQ(ReadAll(*reader), Range(2, 4)) << left << sealed;
+      EXPECT_EQ(reader->stats().damaged_frames, 0u);
+    }
+  }
+}
+
+TEST_F(SpoolTest, ADamagedHeaderOfTheOpenSegmentHidesNeitherItsRecordsNorTheNext) {
+  {
+    auto writer = Writer(Options());
+    Write(*writer, 1, 5);
+  }
+  const std::string path = Options().directory + "/" + SegmentName(1, true);
+  std::fstream(path, std::ios::in | std::ios::out | std::ios::binary) << "x";
+  auto writer = Writer(Options());
+  EXPECT_EQ(writer->next_sequence(), 6u);
+  Write(*writer, 6, 7);
+  EXPECT_EQ(ReadAll(*Reader()), Range(1, 7));
+}
+
+TEST_F(SpoolTest, ARecordThatItsWriterKeepsIsNotCountedWhenTheDiskIsFull) {
+  auto writer = Writer(Options());
+  const std::string segment = Options().directory + "/" + SegmentName(1, true);
+  std::filesystem::create_directory(segment);  // no segment can be made
+  std::filesystem::create_directory(Options().directory + "/probe");
+  ASSERT_TRUE(writer->AppendKept(Record(1)).ok());
+  ASSERT_TRUE(writer->Append(Record(2)).ok());
+  EXPECT_FALSE(writer->Sync().ok());
+  EXPECT_EQ(writer->dropped_records(), 1u);
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_FALSE(writer->AppendKept(Record(1)).ok());
+    EXPECT_TRUE(writer->Flush().ok());
+  }
+  EXPECT_EQ(writer->dropped_records(), 1u);
+  EXPECT_EQ(writer->next_sequence(), 3u);
+  std::filesystem::remove(segment);
+  std::filesystem::remove(Options().directory + "/probe");
+  ASSERT_TRUE(writer->AppendKept(Record(1)).ok());
+  EXPECT_TRUE(writer->Sync().ok());
+  EXPECT_EQ(ReadAll(*Reader()), Range(1, 1));
 }
 
 TEST_F(SpoolTest, RefusesToAcknowledgeWhatWasNotRead) {

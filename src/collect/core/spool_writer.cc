@@ -19,6 +19,7 @@ namespace expanse::collect {
 namespace {
 
 constexpr mode_t kSegmentMode = 0640;
+constexpr size_t kProbeBytes = 64 << 10;
 
 /// Writes all bytes at the file's end; on failure takes back what was written.
 int WriteAll(int fd, std::string_view bytes, int64_t size_before) {
@@ -49,6 +50,8 @@ struct SpoolWriter::Impl {
   int64_t sealed_bytes = 0;  // of the other segments, as last listed
   std::string buffer;
   uint64_t buffered = 0;  // records in it
+  uint64_t kept = 0;      // of them: their writers bring them again
+  bool failing = false;   // the last write or sync failed
   MonoTime last_sync{};
   bool unsynced = false;
   bool state_unsaved = false;   // the count of dropped records
@@ -59,13 +62,14 @@ struct SpoolWriter::Impl {
   }
   Status Lock();
   Status Recover(platform::Random& random);
-  Status RecoverOpenSegment(const SegmentFile& file);
-  int64_t TakeSequencesOf(std::string_view bytes, const SegmentFile& file);
+  Status RecoverSegment(const SegmentFile& file);
   Status StartSegment(uint64_t first);
   void Seal();
   void ApplyCap();
   void DropSegment(const SegmentFile& file, uint64_t after);
-  void Drop(uint64_t records, const Error& why);
+  void DropBuffer(const Error& why);
+  Status Probe() const;
+  Result<uint64_t> Append(const data::v1::Record& record);
   void Relist();
   void SyncWhenDue();
   Status SyncNow();
@@ -85,27 +89,32 @@ Status SpoolWriter::Impl::Lock() {
   return {};
 }
 
-/// Goes beyond every sequence in the segment; answers where its last whole frame ends. The name
-/// says where it begins, also when its header is damaged.
-int64_t SpoolWriter::Impl::TakeSequencesOf(std::string_view bytes, const SegmentFile& file) {
-  if (bytes.size() <= kSegmentHeaderBytes) return static_cast<int64_t>(bytes.size());
-  const SegmentEnd end = FindSegmentEnd(bytes.substr(kSegmentHeaderBytes), file.first_sequence);
-  state.next_sequence = std::max({state.next_sequence, end.last_sequence + 1, file.first_sequence});
-  return static_cast<int64_t>(kSegmentHeaderBytes + end.end);
-}
-
-Status SpoolWriter::Impl::RecoverOpenSegment(const SegmentFile& file) {
+Status SpoolWriter::Impl::RecoverSegment(const SegmentFile& file) {
   // A segment may exceed segment_bytes by one buffer; anything larger is not ours.
   auto bytes = platform::Fs().Read(file.path, size_t{1} << 30);
   if (!bytes.ok()) return bytes.error();
   const auto header = ParseSegmentHeader(*bytes);
   if (header && state.source_id.empty()) state.source_id = header->source_id;
   if (!header) log::Warning("spool.bad_segment_header", {{"path", file.path}});
-  const int64_t end = TakeSequencesOf(*bytes, file);
-  if (end < file.size) {
-    log::Warning("spool.cut_frame", {{"path", file.path}, {"bytes", file.size - end}});
-    if (::truncate(file.path.c_str(), end) != 0) return ErrnoError("truncate", file.path, errno);
+  const uint64_t first = header ? header->first_sequence : file.first_sequence;
+  SegmentEnd end;
+  if (bytes->size() > kSegmentHeaderBytes)
+    end = FindSegmentEnd(std::string_view(*bytes).substr(kSegmentHeaderBytes), first);
+  if (end.end == 0) {
+    // Kept, it would hide the next segment, which may get the same number. Bytes that are no whole
+    // record were at least one: its sequence stays a gap.
+    const bool had_bytes = bytes->size() > kSegmentHeaderBytes;
+    if (had_bytes) log::Warning("spool.no_whole_record", {{"path", file.path}});
+    state.next_sequence = std::max(state.next_sequence, first + (had_bytes ? 1 : 0));
+    return platform::Fs().Remove(file.path);
   }
+  state.next_sequence = std::max(state.next_sequence, end.last_sequence + 1);
+  const auto keep = static_cast<off_t>(kSegmentHeaderBytes + end.end);
+  if (file.open && keep < file.size) {
+    log::Warning("spool.cut_frame", {{"path", file.path}, {"bytes", file.size - keep}});
+    if (::truncate(file.path.c_str(), keep) != 0) return ErrnoError("truncate", file.path, errno);
+  }
+  if (!file.open) return {};
   return platform::Fs().Rename(file.path,
                                options.directory + "/" + SegmentName(file.first_sequence, false));
 }
@@ -114,17 +123,11 @@ Status SpoolWriter::Impl::Recover(platform::Random& random) {
   if (auto saved = ReadWriterState(options.directory)) state = *saved;
   EXPANSE_TRY(const auto segments, ListSegments(options.directory));
   for (const auto& file : segments) {
-    if (file.open) EXPANSE_CHECK_OK(RecoverOpenSegment(file));
+    // The last one may be sealed with an old state file beside it: look where it really ends.
+    const bool is_last = &file == &segments.back();
+    if (file.open || is_last || file.size <= static_cast<int64_t>(kSegmentHeaderBytes))
+      EXPANSE_CHECK_OK(RecoverSegment(file));
     state.next_sequence = std::max(state.next_sequence, file.first_sequence);
-  }
-  if (!segments.empty() && !segments.back().open) {
-    // Sealed last segment and perhaps an old state file: look where it really ends.
-    auto bytes = platform::Fs().Read(segments.back().path, size_t{1} << 30);
-    if (bytes.ok()) {
-      const auto header = ParseSegmentHeader(*bytes);
-      if (header && state.source_id.empty()) state.source_id = header->source_id;
-      (void)TakeSequencesOf(*bytes, segments.back());
-    }
   }
   if (const auto cursor = ReadCursor(options.directory)) {
     if (cursor->source_id == state.source_id)
@@ -205,11 +208,25 @@ void SpoolWriter::Impl::ApplyCap() {
     log::Warning("spool.state_not_saved", {{"error", saved.error().message()}});
 }
 
-void SpoolWriter::Impl::Drop(uint64_t records, const Error& why) {
-  state.dropped_records += records;
-  log::Warning("spool.records_dropped", {{"records", records}, {"error", why.message()}});
+void SpoolWriter::Impl::DropBuffer(const Error& why) {
+  const uint64_t lost = buffered - kept;
+  state.dropped_records += lost;
+  log::Warning("spool.records_dropped",
+               {{"records", lost}, {"kept", kept}, {"error", why.message()}});
   // On a full disk this may fail as well; it is written with the next records then.
-  state_unsaved = !WriteWriterState(options.directory, state).ok();
+  if (lost > 0) state_unsaved = !WriteWriterState(options.directory, state).ok();
+}
+
+/// Whether records could be written and made durable now.
+Status SpoolWriter::Impl::Probe() const {
+  const std::string path = options.directory + "/probe";
+  FileDescriptor fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kSegmentMode));
+  if (!fd.valid()) return ErrnoError("write spool probe", path, errno);
+  int error = WriteAll(fd.get(), std::string(kProbeBytes, '\0'), 0);
+  if (error == 0 && ::fdatasync(fd.get()) != 0) error = errno;
+  ::unlink(path.c_str());
+  if (error != 0) return ErrnoError("write spool probe", path, error);
+  return SyncSpoolDirectory(options.directory);
 }
 
 void SpoolWriter::Impl::SyncWhenDue() {
@@ -225,14 +242,20 @@ Status SpoolWriter::Impl::SyncNow() {
     log::Error("spool.sync_failed", {{"error", failed.message()}});
     Seal();
     unsynced = false;
+    failing = true;
     return failed;
   }
   if (unsynced && !segment.valid()) {
     unsynced = false;
+    failing = true;
     return Error(Code::kUnavailable, options.directory + ": a segment could not be synced");
   }
   unsynced = false;
-  if (names_unsynced) EXPANSE_CHECK_OK(SyncSpoolDirectory(options.directory));
+  if (names_unsynced) {
+    const Status synced = SyncSpoolDirectory(options.directory);
+    failing = !synced.ok();
+    EXPANSE_CHECK_OK(synced);
+  }
   names_unsynced = false;
   return {};
 }
@@ -275,16 +298,28 @@ Result<std::unique_ptr<SpoolWriter>> SpoolWriter::Open(SpoolOptions options,
   return std::unique_ptr<SpoolWriter>(new SpoolWriter(std::move(impl)));
 }
 
-Result<uint64_t> SpoolWriter::Append(const data::v1::Record& record) {
+Result<uint64_t> SpoolWriter::Impl::Append(const data::v1::Record& record) {
   std::string payload;
   if (!record.SerializeToString(&payload))
     return Error(Code::kInvalidArgument, "record cannot be serialized");
   if (payload.size() > kMaxPayloadBytes)
     return Error(Code::kInvalidArgument,
                  "record of " + std::to_string(payload.size()) + " bytes is larger than a frame");
-  const uint64_t sequence = impl_->state.next_sequence++;
-  AppendFrame(sequence, payload, &impl_->buffer);
-  ++impl_->buffered;
+  const uint64_t sequence = state.next_sequence++;
+  AppendFrame(sequence, payload, &buffer);
+  ++buffered;
+  return sequence;
+}
+
+Result<uint64_t> SpoolWriter::Append(const data::v1::Record& record) {
+  return impl_->Append(record);
+}
+
+Result<uint64_t> SpoolWriter::AppendKept(const data::v1::Record& record) {
+  if (impl_->failing) EXPANSE_CHECK_OK(impl_->Probe());
+  impl_->failing = false;
+  auto sequence = impl_->Append(record);
+  if (sequence.ok()) ++impl_->kept;
   return sequence;
 }
 
@@ -292,9 +327,11 @@ Status SpoolWriter::Flush() {
   Impl& s = *impl_;
   if (s.buffered > 0) {
     const Status written = s.Write();
-    if (!written.ok()) s.Drop(s.buffered, written.error());
+    s.failing = !written.ok();
+    if (!written.ok()) s.DropBuffer(written.error());
     s.buffer.clear();
     s.buffered = 0;
+    s.kept = 0;
     if (!written.ok()) return written.error();
     if (s.state_unsaved) s.state_unsaved = !WriteWriterState(s.options.directory, s.state).ok();
     if (s.segment_size >= s.options.segment_bytes) s.Seal();

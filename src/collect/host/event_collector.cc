@@ -299,7 +299,7 @@ Status EventCollector::Collect(SpoolWriter& spool) {
   }
   std::vector<std::string> done;
   for (const auto& incoming : Accept(ReadFiles(names), &done)) {
-    if (const auto sequence = spool.Append(ToRecord(incoming.event)); !sequence.ok())
+    if (const auto sequence = spool.AppendKept(ToRecord(incoming.event)); !sequence.ok())
       return sequence.error();
   }
   SaveState();

@@ -99,9 +99,7 @@ Aggregator::PassReport Aggregator::Pass() {
     if (!drained.ok()) {
       report.drained = false;
       // The uplink's own trouble has its own line.
-      if (drained.error().code() != Code::kUnavailable &&
-          drained.error().code() != Code::kDeadlineExceeded)
-        SetProblem(&node, drained.error().message());
+      if (!IsOfEverySource(drained.error().code())) SetProblem(&node, drained.error().message());
       continue;
     }
     SetProblem(&node, "");

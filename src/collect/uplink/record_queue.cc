@@ -12,7 +12,7 @@ Result<std::unique_ptr<RecordQueue>> RecordQueue::Open(SpoolOptions options,
 
 Status RecordQueue::Append(const data::v1::Record& record) {
   const std::lock_guard lock(mutex_);
-  EXPANSE_TRY([[maybe_unused]] const uint64_t sequence, writer_->Append(record));
+  EXPANSE_TRY([[maybe_unused]] const uint64_t sequence, writer_->AppendKept(record));
   return writer_->Flush();
 }
 

@@ -17,7 +17,7 @@ class RecordQueue {
   static Result<std::unique_ptr<RecordQueue>> Open(SpoolOptions options,
                                                    const platform::Clock& clock,
                                                    platform::Random& random);
-  /// Appends and writes through to the file system.
+  /// Appends and writes through to the file system. After an error the caller brings it again.
   Status Append(const data::v1::Record& record);
   /// What was taken so far survives a power failure too. To be called before anything is noted as
   /// told.

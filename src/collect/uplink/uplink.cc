@@ -6,10 +6,6 @@
 #include "base/log.h"
 
 namespace expanse::collect::uplink {
-namespace {
-
-/// Whether the call failed for a reason that every source would meet: nobody answers, the setup of
-/// this machine is wrong, the credential or the URL is.
 bool IsOfEverySource(Code code) {
   switch (code) {
     case Code::kUnavailable:
@@ -23,8 +19,6 @@ bool IsOfEverySource(Code code) {
       return false;
   }
 }
-
-}  // namespace
 
 Millis Uplink::Backoff::Grow(const UplinkOptions& options) {
   wait = wait.count() == 0 ? options.first_backoff : std::min(wait * 2, options.most_backoff);
@@ -57,9 +51,10 @@ Error Uplink::NoteStuck(const SpoolBatch& batch, const Error& error) {
                                          {"sequence", batch.first_sequence},
                                          {"reason", error.message()}});
   }
-  stuck.error = error;
+  // Whoever asks tells it from what every source meets by its code.
+  stuck.error = IsOfEverySource(error.code()) ? Error(Code::kInternal, error.message()) : error;
   stuck.not_before = clock_.Mono() + stuck.backoff.Grow(options_);
-  return error;
+  return stuck.error;
 }
 
 Status Uplink::WaitsStill(const std::string& source_id) const {
@@ -89,6 +84,17 @@ void Uplink::NoteResponse(const std::string& source_id, const data::v1::PushResp
   health_.gaps += response.missing_before();
 }
 
+void Uplink::StopWithin(Millis limit) {
+  const std::lock_guard lock(mutex_);
+  stop_at_ = clock_.Mono() + limit;
+}
+
+Millis Uplink::Remaining() const {
+  const std::lock_guard lock(mutex_);
+  if (!stop_at_) return Millis::max();
+  return std::max(Millis(0), std::chrono::duration_cast<Millis>(*stop_at_ - clock_.Mono()));
+}
+
 Result<data::v1::PushResponse> Uplink::Push(const SpoolBatch& batch) {
   data::v1::PushRequest request;
   request.set_source_id(batch.source_id);
@@ -96,7 +102,8 @@ Result<data::v1::PushResponse> Uplink::Push(const SpoolBatch& batch) {
   request.set_dropped_records(batch.dropped_records);
   request.set_sender_clock_ms(ToUnixMillis(clock_.Now()));
   for (const auto& record : batch.records) *request.add_records() = record;
-  return client_.Push(credential_.Reveal(), request, Deadline::In(options_.call_timeout));
+  const Millis timeout = std::min(options_.call_timeout, Remaining());
+  return client_.Push(credential_.Reveal(), request, Deadline::In(timeout));
 }
 
 Status Uplink::SendHalves(SpoolReader& reader, const SpoolBatch& batch, DrainReport* report) {
@@ -148,6 +155,7 @@ Result<DrainReport> Uplink::Drain(SpoolReader& reader, const Inspector& inspect)
   if (clock_.Mono() < not_before_)
     return Error(Code::kUnavailable, "waiting before the data plane is tried again");
   while (true) {
+    if (Remaining() == Millis(0)) return report;
     auto batch = reader.Next(options_.batch_records, options_.batch_bytes);
     if (!batch.ok()) return batch.error();
     if (batch->empty()) {

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -48,6 +49,10 @@ struct UplinkHealth {
   uint64_t gaps = 0;      // records that were dropped before they could be sent
 };
 
+/// Whether a call failed for a reason that every source would meet: nobody answers, the setup of
+/// this machine is wrong, the credential or the URL is.
+bool IsOfEverySource(Code code);
+
 /// One data plane. Calls come from one thread; health() from any.
 class Uplink {
  public:
@@ -59,10 +64,14 @@ class Uplink {
   /// every spool would meet. What only this spool meets (the data plane refuses its batch, its
   /// cursor cannot be written) is returned with its own code, here and until its own back-off ends.
   Result<DrainReport> Drain(SpoolReader& reader, const Inspector& inspect);
+  /// From any thread: from now on calls begin only within this time and none takes longer; a drain
+  /// in progress ends with what it has delivered. A later call moves the limit.
+  void StopWithin(Millis limit);
   UplinkHealth health() const;
 
  private:
   Result<data::v1::PushResponse> Push(const SpoolBatch& batch);
+  Millis Remaining() const;  // until the stop; without one for ever
   Status SendBatch(SpoolReader& reader, const SpoolBatch& batch, DrainReport* report);
   Status SendHalves(SpoolReader& reader, const SpoolBatch& batch, DrainReport* report);
   void NoteResponse(const std::string& source_id, const data::v1::PushResponse& response,
@@ -90,7 +99,8 @@ class Uplink {
   UplinkOptions options_;
   MonoTime not_before_{};
   Backoff backoff_;
-  mutable std::mutex mutex_;  // the two below
+  mutable std::mutex mutex_;  // those below
+  std::optional<MonoTime> stop_at_;
   UplinkHealth health_;
   std::map<std::string, Stuck> stuck_;  // by source id
 };

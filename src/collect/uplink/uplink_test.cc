@@ -2,6 +2,7 @@
 #include "collect/uplink/uplink.h"
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -9,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "collect/core/spool_files.h"
 #include "collect/uplink/aggregator.h"
 #include "collect/uplink/record_queue.h"
 #include "platform/net/http_client.h"
@@ -26,10 +28,11 @@ class FakeDataPlane final : public rpc::Channel {
  public:
   Status Call(std::string_view path, std::string_view bearer,
               const google::protobuf::Message& request, google::protobuf::Message* response,
-              Deadline) override {
+              Deadline deadline) override {
     EXPECT_EQ(path, "/expanse.data.v1.IngestService/Push");
     EXPECT_EQ(bearer, "exp_compute_x");
     ++calls;
+    if (on_call) on_call(deadline);
     if (away) return Error(Code::kUnavailable, "connection refused");
     data::v1::PushRequest push;
     push.CopyFrom(request);
@@ -55,6 +58,7 @@ class FakeDataPlane final : public rpc::Channel {
     return {};
   }
 
+  std::function<void(Deadline)> on_call;
   bool away = false;
   std::optional<Error> refusal;  // of whole calls
   std::string refused_source;    // only its calls; empty: of all
@@ -291,6 +295,53 @@ TEST_F(UplinkTest, ACursorThatCannotBeWrittenHoldsUpItsOwnNodeOnly) {
   aggregator->Pass();
   EXPECT_THAT(Names(), ElementsAre("a1", "b1", "a2"));
   EXPECT_EQ(Reader("a")->acknowledged(), 2u);
+}
+
+TEST_F(UplinkTest, AStopBoundsTheDrainAndLeavesTheRestInTheSpool) {
+  auto writer = Writer("a");
+  for (int i = 0; i < 5; ++i) Append(*writer, std::to_string(i));
+  UplinkOptions options;
+  options.batch_records = 1;
+  Uplink uplink(plane_, Secret("exp_compute_x"), clock_, options);
+  plane_.on_call = [this](Deadline deadline) {
+    EXPECT_LE(deadline.Remaining(), Millis(5'000));
+    clock_.Advance(Millis(2'000));
+  };
+  uplink.StopWithin(Millis(5'000));
+  auto reader = Reader("a");
+  const auto report = uplink.Drain(*reader, nullptr);
+  ASSERT_TRUE(report.ok());
+  EXPECT_FALSE(report->drained);
+  EXPECT_THAT(Names(), ElementsAre("0", "1", "2"));
+  EXPECT_EQ(plane_.calls, 3);
+  plane_.on_call = nullptr;
+  EXPECT_EQ(NewAggregator()->Pass().delivered, 2u);
+}
+
+TEST_F(UplinkTest, ARecordBroughtAgainAfterAFullDiskIsNotCountedAsDropped) {
+  SpoolOptions options;
+  options.directory = dir_.path() + "/queue";
+  auto queue = RecordQueue::Open(options, clock_, random_);
+  ASSERT_TRUE(queue.ok());
+  data::v1::Record record;
+  record.set_node("kept");
+  {
+    // Segments and probes cannot be made: their names are taken by directories.
+    const std::string segment = options.directory + "/" + SegmentName(1, true);
+    ASSERT_TRUE(fs_.MakeDirs(segment, 0755).ok());
+    ASSERT_TRUE(fs_.MakeDirs(options.directory + "/probe", 0755).ok());
+    for (int i = 0; i < 10; ++i) EXPECT_FALSE((*queue)->Append(record).ok());
+    EXPECT_EQ((*queue)->dropped_records(), 0u);
+    std::filesystem::remove(segment);
+    std::filesystem::remove(options.directory + "/probe");
+  }
+  ASSERT_TRUE((*queue)->Append(record).ok());
+  EXPECT_EQ((*queue)->dropped_records(), 0u);
+  auto reader = SpoolReader::Open(options.directory);
+  const auto batch = (*reader)->Next(10, 1 << 20);
+  ASSERT_TRUE(batch.ok());
+  ASSERT_EQ(batch->records.size(), 1u);
+  EXPECT_EQ(batch->first_sequence, 2u);  // nine tries used up no sequence
 }
 
 TEST_F(UplinkTest, TheQueueSurvivesItsProcess) {
