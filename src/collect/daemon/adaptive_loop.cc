@@ -1,9 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collect/daemon/adaptive_loop.h"
 
+#include <algorithm>
+
 namespace expanse::collect::daemon {
 
-void AdaptiveLoop::Start(std::function<Millis()> fn) {
+Pause PauseAfterRound(bool ok, bool soon, Millis work, const PollLimits& limits) {
+  const Millis rest = work * limits.rest_per_work;
+  Pause pause;
+  pause.wish = std::min(limits.slowest, std::max(ok && soon ? limits.fastest : limits.usual, rest));
+  pause.least = ok ? std::min(limits.slowest, std::max(limits.fastest, rest)) : pause.wish;
+  return pause;
+}
+
+void AdaptiveLoop::Start(std::function<Pause()> fn) {
   fn_ = std::move(fn);
   thread_ = std::thread([this] { Run(); });
 }
@@ -30,9 +40,12 @@ void AdaptiveLoop::Run() {
   while (!stop_) {
     woken_ = false;
     lock.unlock();
-    const Millis delay = fn_();
+    const Pause pause = fn_();
     lock.lock();
-    changed_.wait_for(lock, delay, [this] { return stop_ || woken_; });
+    // A wake in the meantime is remembered.
+    if (changed_.wait_for(lock, pause.least, [this] { return stop_; })) return;
+    if (pause.wish > pause.least)
+      changed_.wait_for(lock, pause.wish - pause.least, [this] { return stop_ || woken_; });
   }
 }
 

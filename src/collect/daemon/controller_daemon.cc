@@ -27,9 +27,8 @@ namespace {
 constexpr Millis kUplinkPeriod{1'000};
 constexpr Millis kMostHeartbeatInterval{5 * 60'000};
 constexpr Millis kHeartbeatTimeout{10'000};
-/// A round may take at most this part of the time, so that a slow controller is not polled more.
-constexpr int kRestPerWork = 5;
-constexpr Millis kSlowestPoll{60'000};
+/// What a stop gives the backlog, before the loops end and once more after: the rest waits on disk.
+constexpr Millis kLastDelivery{5'000};
 constexpr Millis kHookCheck{600'000};
 
 slurm::SlurmToolsOptions ToolsOptions(const DaemonConfig& config) {
@@ -73,7 +72,7 @@ struct ControllerDaemon::Impl {
 
   Status Open();
   void StartLoops();
-  Millis Reconcile();
+  Pause Reconcile();
   Millis Deliver();
   Millis Beat();
   void CollectControllerEvents();
@@ -130,8 +129,8 @@ Status ControllerDaemon::Impl::Open() {
 
 void ControllerDaemon::Impl::StartLoops() {
   heartbeat_interval = options.heartbeat;
-  heartbeat_loop.Start([this] { return Beat(); });
-  uplink_loop.Start([this] { return Deliver(); });
+  heartbeat_loop.Start([this] { return Pause{Beat()}; });
+  uplink_loop.Start([this] { return Pause{Deliver()}; });
   reconcile_loop.Start([this] { return Reconcile(); });
 }
 
@@ -157,12 +156,18 @@ void ControllerDaemon::Impl::CheckHooks() {
   hook_problem = problem;
 }
 
-Millis ControllerDaemon::Impl::Reconcile() {
+Pause ControllerDaemon::Impl::Reconcile() {
   CheckHooks();
+  PollLimits limits;
+  limits.usual = options.poll;
+  limits.fastest = options.fastest_poll;
+  const MonoTime start = parts.clock.Mono();
   const auto report = reconciler.Round();
   SetProblem(&round_problem, report.ok() ? "" : report.error().message(),
              "reconciler.round_failed");
-  if (!report.ok()) return options.poll;
+  if (!report.ok())
+    return PauseAfterRound(false, false,
+                           std::chrono::duration_cast<Millis>(parts.clock.Mono() - start), limits);
   if (report->facts + report->bundles + report->log_tails > 0) {
     log::Info("reconciler.round", {{"new", report->new_runs},
                                    {"facts", report->facts},
@@ -174,8 +179,7 @@ Millis ControllerDaemon::Impl::Reconcile() {
     uplink_loop.Wake();
   }
   const bool soon = report->work_left || report->new_runs > 0;
-  const Millis wish = soon ? options.fastest_poll : options.poll;
-  return std::min(kSlowestPoll, std::max(wish, report->polling * kRestPerWork));
+  return PauseAfterRound(true, soon, report->polling, limits);
 }
 
 void ControllerDaemon::Impl::CollectControllerEvents() {
@@ -202,10 +206,9 @@ void ControllerDaemon::Impl::CollectControllerEvents() {
 Millis ControllerDaemon::Impl::Deliver() {
   CollectControllerEvents();
   const auto own = sender.Drain(*queue_reader, nullptr);
-  const bool unreadable = !own.ok() && own.error().code() != Code::kUnavailable &&
-                          own.error().code() != Code::kDeadlineExceeded &&
-                          own.error().code() != Code::kUnauthenticated;
-  SetProblem(&queue_problem, unreadable ? own.error().message() : "", "uplink.queue_unreadable");
+  // What every source meets has its own line.
+  const bool is_stuck = !own.ok() && !uplink::IsOfEverySource(own.error().code());
+  SetProblem(&queue_problem, is_stuck ? own.error().message() : "", "uplink.queue_stuck");
   if (events_reader != nullptr) {
     // Completed like a node's: hooks know only a part of the key.
     (void)sender
@@ -306,9 +309,11 @@ Result<std::unique_ptr<ControllerDaemon>> ControllerDaemon::Start(ControllerOpti
 ControllerDaemon::ControllerDaemon(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 ControllerDaemon::~ControllerDaemon() {
+  impl_->sender.StopWithin(kLastDelivery);
   impl_->heartbeat_loop.Stop();
   impl_->reconcile_loop.Stop();
   impl_->uplink_loop.Stop();
+  impl_->sender.StopWithin(kLastDelivery);
   impl_->Deliver();
 }
 

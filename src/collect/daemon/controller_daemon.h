@@ -41,7 +41,8 @@ class ControllerDaemon {
   /// Starts every loop. kFailedPrecondition: another controller uses the state directory.
   static Result<std::unique_ptr<ControllerDaemon>> Start(ControllerOptions options,
                                                          ControllerParts parts);
-  /// Ends the rounds in progress and sends what is left for at most some seconds.
+  /// Ends the rounds in progress and sends what is left for at most some seconds (a call that was
+  /// begun before ends by its own time-out); the rest stays in the spools.
   ~ControllerDaemon();
   ControllerDaemon(const ControllerDaemon&) = delete;
   ControllerDaemon& operator=(const ControllerDaemon&) = delete;

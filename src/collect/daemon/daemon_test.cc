@@ -450,13 +450,52 @@ TEST(AdaptiveLoopTest, RunsAtOnceAndWhenWokenAndStopsWhileItWaits) {
     const std::lock_guard lock(awaiter.mutex());
     ++runs;
     awaiter.Changed();
-    return Millis(3'600'000);
+    return Pause{Millis(3'600'000)};
   });
   EXPECT_TRUE(awaiter.Await([&] { return runs == 1; }));
   loop.Wake();
   EXPECT_TRUE(awaiter.Await([&] { return runs == 2; }));
   loop.Stop();
   loop.Stop();
+}
+
+TEST(AdaptiveLoopTest, AWakeDoesNotShortenTheLeastPauseAndIsNotForgotten) {
+  Awaiter awaiter;
+  std::vector<MonoTime> runs;
+  const Millis least(200);
+  AdaptiveLoop loop;
+  loop.Start([&] {
+    const std::lock_guard lock(awaiter.mutex());
+    runs.push_back(std::chrono::steady_clock::now());
+    awaiter.Changed();
+    return Pause{Millis(3'600'000), least};
+  });
+  EXPECT_TRUE(awaiter.Await([&] { return runs.size() == 1; }));
+  loop.Wake();
+  EXPECT_TRUE(awaiter.Await([&] { return runs.size() == 2; }));
+  EXPECT_GE(runs[1] - runs[0], least);
+  loop.Stop();  // does not wait for a pause
+}
+
+TEST(AdaptiveLoopTest, APauseRespectsTheRoundsCostAndAFailure) {
+  PollLimits limits;
+  limits.usual = Millis(10'000);
+  limits.fastest = Millis(2'000);
+  limits.slowest = Millis(60'000);
+  limits.rest_per_work = 5;
+  const auto quick = PauseAfterRound(true, true, Millis(10), limits);
+  EXPECT_EQ(quick.wish, Millis(2'000));
+  EXPECT_EQ(quick.least, Millis(2'000));
+  const auto idle = PauseAfterRound(true, false, Millis(10), limits);
+  EXPECT_EQ(idle.wish, Millis(10'000));
+  EXPECT_EQ(idle.least, Millis(2'000));
+  const auto slow = PauseAfterRound(true, true, Millis(4'000), limits);
+  EXPECT_EQ(slow.wish, Millis(20'000));
+  EXPECT_EQ(slow.least, Millis(20'000));
+  const auto failed = PauseAfterRound(false, true, Millis(10), limits);
+  EXPECT_EQ(failed.wish, Millis(10'000));
+  EXPECT_EQ(failed.least, Millis(10'000));
+  EXPECT_EQ(PauseAfterRound(false, false, Millis(30'000), limits).least, Millis(60'000));
 }
 
 }  // namespace
