@@ -41,7 +41,7 @@ constexpr Setting kServe[] = {
     {"session-lifetime", "", SettingKind::kDuration, "15m", "of the tokens that sign-in makes"},
     {"install-token-lifetime", "", SettingKind::kDuration, "1h", "of single-use install tokens"},
     {"log-received", "", SettingKind::kString, "",
-     "append every request as received to this file (holds credentials; for audits)"},
+     "append every request as received to this file (without credentials; for audits)"},
     kStopTimeout,
     kLogLevel,
     kLogFormat,

@@ -36,7 +36,7 @@ constexpr Setting kSettings[] = {
     {"ready-file", "", SettingKind::kString, "",
      "written when every plane answers, removed at the end"},
     {"log-received-control", "", SettingKind::kString, "",
-     "append what the control plane receives to this file (holds credentials; for audits)"},
+     "append what the control plane receives to this file (without credentials; for audits)"},
     {"tls-certificate", "EXPANSE_UP_TLS_CERTIFICATE", SettingKind::kString, "",
      "PEM file for every port; it names the public host (default: plain HTTP)"},
     {"tls-key", "EXPANSE_UP_TLS_KEY", SettingKind::kString, "", "PEM file"},

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "apps/request_record.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "platform/metrics/process_metrics.h"
@@ -199,9 +200,7 @@ void PlaneServer::Count(const platform::HttpRequest& request, int status, double
 }
 
 void PlaneServer::Record(const platform::HttpRequest& request) {
-  std::string text = request.method + " " + request.target + "\n";
-  for (const auto& [name, value] : request.headers) text += name + ": " + value + "\n";
-  text += "\n" + request.body + "\n\n";
+  const std::string text = RecordedRequest(request);
   const std::lock_guard lock(record_mutex_);
   size_t done = 0;
   while (done < text.size()) {

@@ -26,7 +26,7 @@ struct PlaneServerOptions {
   std::string tls_key_file;
   std::string data_dir;  // its disk is watched; "": none
   Millis stop_timeout{10'000};
-  /// Every request is appended here as received (mode 0600: it holds credentials); "": nowhere.
+  /// Every request is appended here (mode 0600), without the credentials in it; "": nowhere.
   std::string record_received_file;
 };
 
