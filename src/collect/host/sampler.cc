@@ -180,7 +180,6 @@ void Sampler::Impl::SendHealth(WallTime now, MonoTime mono) {
                 " rejected",
             compute);
   AddHealth("spool", spool_problem, std::to_string(spool.bytes()) + " bytes", compute);
-  compute->mutable_health()->rbegin()->set_dropped_records(spool.dropped_records());
   told.assign(compute->health().begin(), compute->health().end());
   Append(record);
   health_sent = mono;
