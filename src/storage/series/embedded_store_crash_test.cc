@@ -27,7 +27,14 @@ void Copy(const std::string& from, const std::string& to) {
   for (int attempt = 0; attempt < 50; ++attempt) {
     std::error_code error;
     filesystem::remove_all(to);
-    filesystem::copy(from, to, filesystem::copy_options::recursive, error);
+    filesystem::create_directories(to);
+    // Logs first: what is sealed meanwhile is in both, as it is never in neither on a disk.
+    if (filesystem::exists(from + "/wal"))
+      filesystem::copy(from + "/wal", to + "/wal", filesystem::copy_options::recursive, error);
+    if (!error)
+      filesystem::copy(
+          from, to, filesystem::copy_options::recursive | filesystem::copy_options::skip_existing,
+          error);
     if (!error) return;
   }
   FAIL() << "cannot copy " << from;
