@@ -53,6 +53,10 @@ def check_collectors(e, kind, mode):
             yield f"seen by {sorted(seen & NODE_SOURCES)} although nothing was wired"
         return
     expected = NODE_SOURCES if kind in SAMPLED else HOOKS
+    if e.get("attempt", 1) > 1:
+        # SLURM 22.05 does not always run Prolog for a later attempt: of 60 jobs requeued in a lab without
+        # Expanse, a Prolog that only wrote down the job id ran twice for 58 and once for 2.
+        expected = expected - {"prolog"}
     if expected - seen:
         yield f"not seen by {sorted(expected - seen)}"
     peak = e.get("memory_peak_enforced", {})
