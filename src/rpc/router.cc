@@ -56,7 +56,8 @@ void Router::Add(Method method) {
   EXPANSE_CHECK(methods_.emplace(std::move(path), std::move(method)).second);
 }
 
-void Router::AddPlain(std::string method, std::string path, platform::HttpHandler handler) {
+void Router::AddPlain(const std::string& method, const std::string& path,
+                      platform::HttpHandler handler) {
   plain_[method + " " + path] = std::move(handler);
 }
 

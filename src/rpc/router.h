@@ -43,7 +43,7 @@ class Router {
 
   void Add(Method method);
   /// Any other path, e.g. GET /healthz, without authentication.
-  void AddPlain(std::string method, std::string path, platform::HttpHandler handler);
+  void AddPlain(const std::string& method, const std::string& path, platform::HttpHandler handler);
   /// Sees every request after it was read and before it is handled: for tests that look at all
   /// bytes a plane receives.
   void SetTap(std::function<void(const platform::HttpRequest&)> tap);

@@ -12,7 +12,8 @@ const Value& Row::Cell(std::string_view column) const {
   const auto& names = rows_->columns();
   for (size_t i = 0; i < names.size(); ++i)
     if (names[i] == column) return rows_->Cell(index_, i);
-  EXPANSE_CHECK(!"the result has no column of this name");
+  constexpr bool kResultHasTheColumn = false;
+  EXPANSE_CHECK(kResultHasTheColumn);
   return rows_->Cell(index_, 0);
 }
 

@@ -58,9 +58,11 @@ class Lexer {
   /// Only the start of a statement matters; a line that is no import is not kept.
   void Push(std::string token) {
     if (tokens_.empty() && token != "import" && token != "from") is_other_ = true;
-    if (!is_other_ && tokens_.size() < 4000) tokens_.push_back(std::move(token));
     // "try: import x" and "if a: import x": a colon outside brackets starts a statement.
-    if (is_other_ && brackets_ == 0 && token == ":") is_other_ = false;
+    if (is_other_)
+      is_other_ = brackets_ != 0 || token != ":";
+    else if (tokens_.size() < 4000)
+      tokens_.push_back(std::move(token));
   }
 
   void String() {

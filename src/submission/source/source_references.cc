@@ -67,7 +67,7 @@ void ForQuotedAfter(std::string_view content, std::string_view keyword, bool ign
 
 class Finder {
  public:
-  Finder(std::string_view content, std::string path, std::string work_dir)
+  Finder(std::string_view content, const std::string& path, std::string work_dir)
       : content_(content), directory_(DirName(path)), work_dir_(std::move(work_dir)) {}
 
   std::vector<SourceReference> C() {
