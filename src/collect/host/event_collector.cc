@@ -28,10 +28,6 @@ constexpr int64_t kForgetEndedMs = 600'000;
 constexpr int64_t kForgetMs = int64_t{30} * 24 * 3600 * 1000;
 constexpr int64_t kFileBytesOnDisk = 4096;  // an event takes one block
 
-bool IsTaskKind(HookKind kind) {
-  return kind == HookKind::kTaskProlog || kind == HookKind::kTaskEpilog;
-}
-
 }  // namespace
 
 EventCollector::EventCollector(EventCollectorOptions options, const platform::Clock& clock,
@@ -160,6 +156,10 @@ EventCollector::Verdict EventCollector::Judge(const Incoming& incoming, std::str
     *why = "written by user " + std::to_string(incoming.owner) + ", not by SLURM";
     return Verdict::kReject;
   }
+  if (event.step_id.empty()) {
+    *why = "a task without a step id";
+    return Verdict::kReject;
+  }
   const KnownJob* job = Find(std::to_string(*id));
   if (job == nullptr) {
     if (incoming.owner == 0) return Verdict::kAccept;
@@ -227,9 +227,12 @@ data::v1::Record EventCollector::ToRecord(const HookEvent& event) const {
     context.job = seen_of_(id, "");
   }
   data::v1::Record record = FactsOfEvent(event, options_.node, context);
-  // Task hooks are not told which attempt they belong to; the node's prolog was.
+  // Task hooks are not told which attempt they belong to; the node's prolog was. After the epilog
+  // of that attempt its word no longer holds: SLURM does not run Prolog for every later attempt.
   auto* key = record.mutable_facts()->mutable_key();
-  if (job != nullptr) {
+  const bool is_later = job != nullptr && job->ended && IsTaskKind(event.kind) &&
+                        ToUnixMillis(event.time()) > job->last_seen_ms;
+  if (job != nullptr && !is_later) {
     if (!key->has_restart_count() && job->restart_count)
       key->set_restart_count(*job->restart_count);
     if (!key->has_start_time_ms() && job->start_time_ms)

@@ -44,15 +44,19 @@ std::optional<int64_t> EpochMillis(const HookEvent& event, const char* name) {
   return *seconds * 1000;
 }
 
+/// The environment of a task hook is the user's: `sbatch` inside a requeued job hands its own
+/// SLURM_RESTART_COUNT on, and a script may export anything. Which attempt it is, and whose, is
+/// only believed of the hooks that slurmd and slurmctld run.
 void SetKey(const HookEvent& event, v1::RunKey* key) {
   key->set_source_type(v1::SOURCE_TYPE_SLURM);
   if (const auto id = event.job_id()) key->set_native_id(std::to_string(*id));
+  key->set_observed_time_ms(ToUnixMillis(event.time()));
+  if (IsTaskKind(event.kind)) return;
   auto restarts = event.EnvInt("SLURM_JOB_RESTART_COUNT");
   if (!restarts) restarts = event.EnvInt("SLURM_RESTART_COUNT");
   if (restarts) key->set_restart_count(static_cast<int32_t>(*restarts));
   if (const auto start = EpochMillis(event, "SLURM_JOB_START_TIME")) key->set_start_time_ms(*start);
   SetText(event, "SLURM_JOB_SLUID", key->mutable_sluid());
-  key->set_observed_time_ms(ToUnixMillis(event.time()));
 }
 
 /// "139:0": exit code and signal as slurmctld has them.
@@ -82,6 +86,7 @@ void SetGroup(const HookEvent& event, v1::Execution* execution) {
 
 void SetJobFields(const HookEvent& event, v1::Execution* execution) {
   execution->set_source_type(v1::SOURCE_TYPE_SLURM);
+  if (IsTaskKind(event.kind)) return;
   SetText(event, "SLURM_JOB_USER", execution->mutable_user());
   SetText(event, "SLURM_JOB_ACCOUNT", execution->mutable_account());
   SetText(event, "SLURM_JOB_PARTITION", execution->mutable_partition());
@@ -150,6 +155,10 @@ data::v1::FactOrigin OriginOf(HookKind kind) {
 }
 
 }  // namespace
+
+bool IsTaskKind(HookKind kind) {
+  return kind == HookKind::kTaskProlog || kind == HookKind::kTaskEpilog;
+}
 
 void SetMeasured(std::optional<double> value, bool exact, const std::string& reason,
                  v1::MeasuredDouble* out) {

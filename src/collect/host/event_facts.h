@@ -54,6 +54,9 @@ struct EventContext {
   bool step_ended = false;  // the event is of the last task of its step on this node
 };
 
+/// TaskProlog and TaskEpilog: they run as the job's user, with the user's environment.
+bool IsTaskKind(hook::HookKind kind);
+
 /// How many tasks the event's step has on its node; nothing when the event does not tell.
 std::optional<int64_t> TasksOnNode(const hook::HookEvent& event);
 

@@ -140,6 +140,32 @@ TEST(FactsOfEvent, AnEpilogCarriesTheExitCodeAsSlurmctldHasIt) {
   EXPECT_EQ(record.facts().execution().end_time_ms(), 1'796'073'456'395);
 }
 
+TEST(FactsOfEvent, ATaskHooksEnvironmentTellsNeitherTheAttemptNorTheOwner) {
+  // `sbatch` inside a requeued job hands its SLURM_RESTART_COUNT on to the new job; and users
+  // export what they like. Believed, each would be a run that never was.
+  for (const auto kind : {hook::HookKind::kTaskProlog, hook::HookKind::kTaskEpilog}) {
+    auto event = Event(kind);
+    event.step_id = "batch";
+    for (const auto& [name, value] :
+         std::vector<std::pair<std::string, std::string>>{{"SLURM_RESTART_COUNT", "2"},
+                                                          {"SLURM_JOB_START_TIME", "1500000000"},
+                                                          {"SLURM_JOB_SLUID", "s00000000000FF"},
+                                                          {"SLURM_JOB_USER", "bob"},
+                                                          {"SLURM_JOB_WORK_DIR", "/root"}})
+      event.environment[name] = value;
+    const auto record = FactsOfEvent(event, "n1", {});
+    const auto& key = record.facts().key();
+    EXPECT_EQ(key.native_id(), "41");
+    EXPECT_FALSE(key.has_restart_count());
+    EXPECT_FALSE(key.has_start_time_ms());
+    EXPECT_EQ(key.sluid(), "");
+    EXPECT_EQ(record.facts().execution().user(), "");
+    EXPECT_EQ(record.facts().execution().job_name(), "");
+    EXPECT_EQ(record.facts().execution().work_dir(), "");
+    EXPECT_FALSE(record.facts().execution().has_group());
+  }
+}
+
 TEST(FactsOfEvent, ATaskEpilogCarriesTheStepsExactPeaksAndTheJobsAsFar) {
   auto event = Event(hook::HookKind::kTaskEpilog);
   event.step_id = "0";

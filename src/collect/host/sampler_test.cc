@@ -398,6 +398,17 @@ TEST_F(SamplerTest, WhoOwnsAJobIsRememberedOverARestart) {
   EXPECT_EQ(epilogs[0].facts().key().restart_count(), 3);
 }
 
+TEST_F(SamplerTest, ATaskOfALaterAttemptWithoutAPrologIsNotGivenToTheEarlierOne) {
+  WriteEvent("1-p", "prolog", "env.SLURM_JOB_RESTART_COUNT=0\0"s, kStart);
+  WriteEvent("2-e", "epilog", "env.SLURM_JOB_RESTART_COUNT=0\0"s, kStart + 1000);
+  Ticks(1);
+  WriteEvent("3-t", "task_prolog", "step=batch\0"s, kStart + 12000);
+  Ticks(1);
+  const auto starts = FactsOf(Records(), data::v1::FACT_ORIGIN_HOOK_TASK_PROLOG);
+  ASSERT_EQ(starts.size(), 1u);
+  EXPECT_FALSE(starts[0].facts().key().has_restart_count());
+}
+
 TEST_F(SamplerTest, AnEpilogWithoutAPrologIsToldAndHooksThatRanTwiceAreHarmless) {
   WriteEvent("1-e", "epilog", "", kStart);
   WriteEvent("2-e", "epilog", "", kStart + 90);
