@@ -188,8 +188,8 @@ common::v1::MeasuredInt64 SumOverSteps(const Execution& e, Get get) {
 }
 
 void MergeIo(Execution* out) {
-  const auto keep = [](common::v1::MeasuredInt64 sum, auto set) {
-    if (sum.has_value() || !sum.reason().empty()) *set() = std::move(sum);
+  const auto keep = [](const common::v1::MeasuredInt64& sum, auto set) {
+    if (sum.has_value() || !sum.reason().empty()) *set() = sum;
   };
   const Execution& e = *out;
   keep(SumOverSteps(

@@ -134,8 +134,8 @@ void NameUnknowns(const OrderedRows& rows, Execution* out) {
   Reasons reasons = ReasonsOf(rows, false);
   for (const Expected& expected : kExpected) {
     if (!Applies(expected.when, *out) || IsSet(*out, expected.field)) continue;
-    std::string own = OwnReason(rows, expected.field);
-    reasons.try_emplace(std::string(expected.field), own.empty() ? nobody : std::move(own));
+    const std::string own = OwnReason(rows, expected.field);
+    reasons.try_emplace(std::string(expected.field), own.empty() ? nobody : own);
   }
   for (const auto& [field, reason] : reasons)
     if (!IsSet(*out, field)) out->mutable_unknown()->insert({field, reason});

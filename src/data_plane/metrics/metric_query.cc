@@ -58,8 +58,8 @@ class MetricQuery {
       if (found) return {};
     }
     if (!is_answered) {
-      EXPANSE_TRY(std::string reason, Reason());
-      response_->mutable_unknown()->insert({metric_, std::move(reason)});
+      EXPANSE_TRY(const std::string reason, Reason());
+      response_->mutable_unknown()->insert({metric_, reason});
     }
     if (!damage_.empty())
       (*response_->mutable_unknown())[metric_] = "partly unreadable: " + damage_;
