@@ -66,9 +66,16 @@ std::string GresType(std::string_view gres) {
   return type;
 }
 
+/// The first that is a count: no job asks for 0 of them.
+std::optional<int64_t> FirstCount(std::optional<int64_t> first, std::optional<int64_t> second) {
+  for (const auto& count : {first, second})
+    if (count && *count > 0) return count;
+  return std::nullopt;
+}
+
 void FillRequested(const JobRecord& job, const RunContext& context, pb::RequestedResources* out) {
   auto& unknown = *out->mutable_unknown();
-  const auto cpus = job.requested.cpus ? job.requested.cpus : job.req_cpus;
+  const auto cpus = FirstCount(job.requested.cpus, job.req_cpus);
   if (cpus)
     out->set_cpu_cores(ToInt32(*cpus));
   else
@@ -81,7 +88,7 @@ void FillRequested(const JobRecord& job, const RunContext& context, pb::Requeste
   if (out->memory_form().empty())
     unknown["memory_form"] =
         std::string(ToolName(job.tool)) + " does not tell --mem from --mem-per-cpu";
-  const auto nodes = job.requested.nodes ? job.requested.nodes : job.req_nodes;
+  const auto nodes = FirstCount(job.requested.nodes, job.req_nodes);
   if (nodes)
     out->set_nodes(ToInt32(*nodes));
   else

@@ -5,6 +5,7 @@
 
 #include "base/strings.h"
 #include "base/units.h"
+#include "collect/slurm/facts_builder.h"
 #include "collect/slurm/node_reader.h"
 #include "collect/slurm/sacct_reader.h"
 #include "collect/slurm/scontrol_job_parser.h"
@@ -280,6 +281,72 @@ TEST(SacctReader, HetComponentsAndArrayTasksHaveTheirGroup) {
   EXPECT_EQ(FindJob(*batch, 4)->het_component, 1);
   EXPECT_EQ(FindJob(*batch, 28)->array_job_id, 12);
   EXPECT_EQ(FindJob(*batch, 28)->array_task_id, 3);
+}
+
+/// The request as it is sent.
+common::v1::RequestedResources RequestOf(const JobRecord& job) {
+  return BuildFacts(job, {job.job_id, job.submit.value_or(0), 0}, {}).execution().requested();
+}
+
+TEST(SacctReader, ARowThatIsNotFilledYetShowsNoRequestInsteadOf0) {
+  // Seconds after the start of an array task the accounting daemon has its row, not its counts.
+  auto rows = RowsOf(Recorded("jobs/array/sacct-all.psv"));
+  const auto set = [&](const std::string& column, const std::string& value) {
+    for (size_t i = 0; i < rows[0].size(); ++i)
+      if (rows[0][i] == column) rows[1][i] = value;
+  };
+  for (const char* counts : {"0", "-1"})
+    for (const char* tres : {"", "billing=0,cpu=0,node=0"}) {
+      for (const char* column : {"ReqCPUS", "ReqNodes", "AllocCPUS", "AllocNodes"})
+        set(column, counts);
+      set("ReqTRES", tres);
+      set("AllocTRES", tres);
+      std::string text;
+      for (const auto& row : rows) text += Join(row, "|") + "|\n";
+      const auto batch = ParseSacctText(text, "|");
+      ASSERT_TRUE(batch.ok()) << batch.error().message();
+      const JobRecord& unfilled = batch->jobs.at(0);
+      EXPECT_EQ(unfilled.array_task_id, 1);
+      const auto request = RequestOf(unfilled);
+      EXPECT_FALSE(request.has_cpu_cores());
+      EXPECT_FALSE(request.has_nodes());
+      EXPECT_TRUE(request.unknown().contains("cpu_cores"));
+      EXPECT_TRUE(request.unknown().contains("nodes"));
+      EXPECT_FALSE(BuildFacts(unfilled, {27, *unfilled.submit, 0}, {})
+                       .execution()
+                       .allocated()
+                       .has_cpu_cores());
+      EXPECT_EQ(RequestOf(batch->jobs.at(1)).cpu_cores(), 1) << "the next task has its row whole";
+      EXPECT_EQ(RequestOf(batch->jobs.at(1)).nodes(), 1);
+    }
+}
+
+TEST(EveryReader, ACountOf0IsNotSeen) {
+  std::string text = Recorded("jobs/array/scontrol-dd.ended.txt");
+  for (const std::string count : {"NumNodes=", "NumCPUs=", "NumTasks="})
+    for (size_t at = text.find(count); at != std::string::npos; at = text.find(count, at + 1))
+      text[at + count.size()] = '0';
+  const auto scontrol = ParseScontrolJobs(text, nullptr);
+  ASSERT_EQ(scontrol.jobs.size(), 4u);
+  for (const JobRecord& job : scontrol.jobs) {
+    EXPECT_EQ(job.req_cpus, std::nullopt);
+    EXPECT_EQ(job.req_nodes, std::nullopt);
+    EXPECT_EQ(job.req_tasks, std::nullopt);
+  }
+  const auto json = ParseSacctJson(
+      R"({"jobs": [{"job_id": 5, "state": {"current": "RUNNING"}, "time": {"submission": 1796073367},
+          "required": {"CPUs": 0}, "tres": {"requested": [{"type": "cpu", "count": 0},
+          {"type": "node", "count": 0}]}}]})");
+  ASSERT_TRUE(json.ok()) << json.error().message();
+  ASSERT_EQ(json->jobs.size(), 1u);
+  EXPECT_FALSE(RequestOf(json->jobs[0]).has_cpu_cores());
+  EXPECT_FALSE(RequestOf(json->jobs[0]).has_nodes());
+  JobRecord direct;  // whoever filled it
+  direct.requested.cpus = 0;
+  direct.req_cpus = 3;
+  direct.req_nodes = 0;
+  EXPECT_EQ(RequestOf(direct).cpu_cores(), 3);
+  EXPECT_FALSE(RequestOf(direct).has_nodes());
 }
 
 TEST(SacctReader, UsageIsInBytesAndSeconds) {

@@ -105,9 +105,9 @@ RunState FromJson(const json::object& in) {
     for (const auto& time : *times)
       if (time.is_int64()) run.resize_times.push_back(time.get_int64());
   Tres asked;
-  asked.cpus = JsonInt(in, "asked_cpus");
+  asked.cpus = JsonPositive(in, "asked_cpus");
   asked.memory_bytes = JsonInt(in, "asked_memory");
-  asked.nodes = JsonInt(in, "asked_nodes");
+  asked.nodes = JsonPositive(in, "asked_nodes");
   asked.gpus = JsonInt(in, "asked_gpus");
   if (asked.cpus || asked.memory_bytes) run.request = asked;
   run.state = Text(in, "state");

@@ -135,7 +135,7 @@ JobRecord ReadJobRow(const Row& r, int64_t id, const SacctDialect& dialect) {
   job.eligible = ParseSlurmTime(r[kEligible]);
   job.start = ParseSlurmTime(r[kStart]);
   job.end = ParseSlurmTime(r[kEnd]);
-  if (const auto minutes = ParseInt64(r[kLimit])) job.time_limit_seconds = *minutes * 60;
+  if (const auto minutes = ParseSlurmCount(r[kLimit])) job.time_limit_seconds = *minutes * 60;
   job.time_limit_unlimited = r[kLimit] == "UNLIMITED";
   if (r.Has(kName)) job.name = std::string(r[kName]);
   job.user = Text(r[kUser]);
@@ -143,8 +143,8 @@ JobRecord ReadJobRow(const Row& r, int64_t id, const SacctDialect& dialect) {
   job.partition = Text(r[kPartition]);
   job.qos = Text(r[kQos]);
   job.cluster = Text(r[kCluster]);
-  job.req_cpus = ParseInt64(r[kReqCpus]);
-  job.req_nodes = ParseInt64(r[kReqNodes]);
+  job.req_cpus = ParseSlurmCount(r[kReqCpus]);
+  job.req_nodes = ParseSlurmCount(r[kReqNodes]);
   // ReqMem of 22.05 is the sum over nodes, as is the mem of ReqTRES; the form (of a node, of a CPU)
   // is not told.
   job.requested = ParseTres(r[kReqTres], kMiB);
@@ -168,7 +168,7 @@ StepRecord ReadStepRow(const Row& r, std::string_view step_id, const SacctDialec
   step.start = ParseSlurmTime(r[kStart]);
   // 22.05 closes the first steps' rows when their job is resized; the steps go on.
   if (step.state != "RESIZING") step.end = ParseSlurmTime(r[kEnd]);
-  step.tasks = ParseInt64(r[kTasks]);
+  step.tasks = ParseSlurmCount(r[kTasks]);
   if (auto nodes = ExpandHostList(r[kNodes])) step.nodes = std::move(*nodes);
   step.max_rss_bytes = ParseSlurmSize(r[kMaxRss], 1);
   step.cpu_seconds = ParseSlurmDuration(r[kTotalCpu]);

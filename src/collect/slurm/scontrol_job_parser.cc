@@ -62,7 +62,7 @@ void ReadUser(std::string_view text, JobRecord* job) {
 
 /// A number, or the first of a range ("2-4").
 std::optional<int64_t> ReadCount(std::string_view text) {
-  return ParseInt64(text.substr(0, text.find('-')));
+  return ParseSlurmCount(text.substr(0, text.find('-')));
 }
 
 std::optional<std::string> NullToAbsent(const std::string& text) {
@@ -217,7 +217,7 @@ void RecordReader::FillFields(const Values& values, JobRecord* job) const {
   job->exit = ParseScontrolExit(text("ExitCode"));
   const std::string derived = text("DerivedExitCode");
   job->derived_exit = ParseScontrolExit(derived);
-  job->derived_exit_code = ReadCount(derived.substr(0, derived.find(':')));
+  job->derived_exit_code = ParseInt64(derived.substr(0, derived.find(':')));
   // While a requeued job completes, whose the SLUID is is not told (see controller_json.cc).
   if (job->state != "COMPLETING" && !job->state.starts_with("REQUEUE")) job->sluid = text("SLUID");
   job->resized = ParseSlurmTime(text("ResizeTime"));

@@ -175,6 +175,12 @@ std::optional<int64_t> ParseSlurmTime(std::string_view text) {
   return ToUnixMillis(*parsed) / 1000;
 }
 
+std::optional<int64_t> ParseSlurmCount(std::string_view text) {
+  const auto count = ParseInt64(text);
+  if (!count || *count <= 0) return std::nullopt;
+  return count;
+}
+
 Tres ParseTres(std::string_view text, int64_t memory_unit) {
   Tres out;
   bool typed = false;
@@ -187,11 +193,11 @@ Tres ParseTres(std::string_view text, int64_t memory_unit) {
       if (value.find(':') != std::string_view::npos)
         out.cpu_seconds = ParseSlurmDuration(value);
       else
-        out.cpus = ParseInt64(value);
+        out.cpus = ParseSlurmCount(value);
     } else if (key == "mem") {
       out.memory_bytes = ParseSlurmSize(value, memory_unit);
     } else if (key == "node") {
-      out.nodes = ParseInt64(value);
+      out.nodes = ParseSlurmCount(value);
     } else if (key == "gres/gpu" || key.starts_with("gres/gpu:")) {
       AddGpu(key, value, &out, &typed);
     }

@@ -29,9 +29,13 @@ std::optional<double> ParseSlurmDuration(std::string_view text);
 /// for Unknown, None, N/A and 0.
 std::optional<int64_t> ParseSlurmTime(std::string_view text);
 
+/// A count of CPUs, nodes or tasks, of which a job has at least one. Nothing for 0: a row that the
+/// accounting daemon has not filled yet, and the allocation of a job that never started, show that.
+std::optional<int64_t> ParseSlurmCount(std::string_view text);
+
 /// A TRES list: "billing=1,cpu=4,gres/gpu:a100=2,mem=400M,node=2". Memory is in bytes.
 struct Tres {
-  std::optional<int64_t> cpus;
+  std::optional<int64_t> cpus;  // at least 1, as nodes
   std::optional<int64_t> memory_bytes;
   std::optional<int64_t> nodes;
   std::optional<int64_t> gpus;        // gres/gpu of any type

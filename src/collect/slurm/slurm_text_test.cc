@@ -49,6 +49,9 @@ TEST(SlurmText, TresListsGiveCountsMemoryAndTheGpuType) {
   EXPECT_EQ(tres.gpu_type, "a100");
   EXPECT_TRUE(ParseTres("", kMiB).empty);
   EXPECT_EQ(ParseTres("cpu=1,mem=1M,node=1", kMiB).gpus, std::nullopt);
+  EXPECT_EQ(ParseTres("cpu=0,node=0", kMiB).cpus, std::nullopt);
+  EXPECT_EQ(ParseTres("cpu=0,node=0", kMiB).nodes, std::nullopt);
+  EXPECT_EQ(ParseTres("gres/gpu=0", kMiB).gpus, 0);
   EXPECT_EQ(ParseTres("gres/gpu:a100=1,gres/gpu:v100=1,gres/gpu=2", kMiB).gpu_type, "");
   EXPECT_EQ(ParseTres("cpu=00:00:07,mem=389120", 1).cpu_seconds, 7);
 }

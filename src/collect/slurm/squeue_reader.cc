@@ -42,8 +42,8 @@ JobRecord ReadRow(const std::vector<std::string_view>& f) {
   job.time_limit_unlimited = f[14] == "UNLIMITED";
   if (const auto limit = ParseSlurmDuration(f[14]))
     job.time_limit_seconds = static_cast<int64_t>(*limit);
-  job.req_nodes = ParseInt64(f[15]);
-  job.req_cpus = ParseInt64(f[16]);
+  job.req_nodes = ParseSlurmCount(f[15]);
+  job.req_cpus = ParseSlurmCount(f[16]);
   // %m is the minimum of a node or of a CPU; squeue does not say which.
   job.unknown["memory_bytes"] = "squeue text does not say whether memory is for a node or a CPU";
   job.node_list = std::string(f[18]);

@@ -116,7 +116,9 @@ class Folder {
     in.GetReflection()->ListFields(in, &fields);
     for (const FieldDescriptor* field : fields) {
       if (IsOurs(field)) continue;
+      if (IsNoCount(in, field)) continue;
       const std::string path = prefix + std::to_string(field->number());
+      if (IsNoCount(*into, field)) Forget(field, path, into);
       if (field->is_map())
         FoldMap(in, field, into, path, keep);
       else if (field->is_repeated() && field->message_type() == ExecutionStep::descriptor())
@@ -133,6 +135,12 @@ class Folder {
   }
 
  private:
+  // Of a row that was stored with it: what is seen now is the first sight.
+  void Forget(const FieldDescriptor* field, const std::string& path, Message* into) {
+    into->GetReflection()->ClearField(into, field);
+    row_->mutable_observed_ms()->erase(path);
+  }
+
   // True when the incoming value of the path replaces the one that is kept.
   bool Wins(const std::string& path, Keep keep, const std::function<bool()>& larger) {
     const int64_t ms = time_of_(path);
@@ -230,6 +238,16 @@ void WidenObserved(int64_t first, int64_t last, StoredFacts* row) {
 }
 
 }  // namespace
+
+bool IsNoCount(const Message& message, const FieldDescriptor* field) {
+  using common::v1::RequestedResources;
+  if (message.GetDescriptor() != RequestedResources::descriptor() ||
+      (field->number() != RequestedResources::kCpuCoresFieldNumber &&
+       field->number() != RequestedResources::kNodesFieldNumber))
+    return false;
+  const Reflection* reflection = message.GetReflection();
+  return reflection->HasField(message, field) && reflection->GetInt32(message, field) <= 0;
+}
 
 void FoldFacts(const data::v1::ExecutionFacts& facts, int64_t observed_ms, StoredFacts* row) {
   row->set_origin(facts.origin());

@@ -11,6 +11,11 @@
 
 namespace expanse::data_plane {
 
+/// True of a count of CPUs or nodes that is 0: no run has 0 of them. A source that did not know the
+/// count sent it, and it is no sight of the field.
+bool IsNoCount(const google::protobuf::Message& message,
+               const google::protobuf::FieldDescriptor* field);
+
 /// Folds one more sight into the row. Of each field the newest value stays; of `requested` the
 /// oldest (a resize does not change what was asked for); of peaks the better one (BetterPeak).
 /// Values seen at one time that differ: the larger by bytes, so that the choice has no order.

@@ -281,7 +281,8 @@ TEST(Merge, UnseenFieldsHaveTheReasonOfTheirSource) {
               [](Execution& x) { (*x.mutable_unknown())["exit_code"] = "the job never started"; })),
       Row(data::v1::FACT_ORIGIN_SACCT, 5, Completed([](Execution& x) {
             (*x.mutable_unknown())["memory_need"] = "sacct took no memory sample of this run";
-            x.mutable_requested()->set_cpu_cores(0);
+            x.mutable_requested()->set_cpu_cores(1);
+            x.mutable_requested()->set_gpu_count(0);
             (*x.mutable_requested()->mutable_unknown())["memory_bytes"] = "no limit";
           })),
   });
@@ -289,7 +290,59 @@ TEST(Merge, UnseenFieldsHaveTheReasonOfTheirSource) {
   EXPECT_EQ(e.unknown().at("user"), "not reported (seen by sacct, squeue)");
   EXPECT_EQ(e.requested().unknown().at("memory_bytes"), "no limit");
   EXPECT_TRUE(e.requested().has_cpu_cores());
+  EXPECT_TRUE(e.requested().has_gpu_count());
   EXPECT_FALSE(e.requested().unknown().contains("cpu_cores"));
+}
+
+Fill Counts(int32_t cpus, int32_t nodes) {
+  return Running([=](Execution& x) {
+    x.mutable_requested()->set_cpu_cores(cpus);
+    x.mutable_requested()->set_nodes(nodes);
+    x.mutable_allocated()->set_cpu_cores(cpus);
+  });
+}
+
+TEST(Merge, ARequestOfNoCpuAndNoNodeWasNotSeen) {
+  // As collectors sent it that read a row of the accounting before it was filled.
+  StoredFacts old = Row(data::v1::FACT_ORIGIN_SACCT, 1, Counts(4, 2));
+  old.mutable_execution()->mutable_requested()->set_cpu_cores(0);
+  old.mutable_execution()->mutable_requested()->set_nodes(0);
+  old.mutable_execution()->mutable_allocated()->set_cpu_cores(0);
+  const auto alone = MergeOf({old});
+  EXPECT_FALSE(alone.requested().has_cpu_cores());
+  EXPECT_FALSE(alone.requested().has_nodes());
+  EXPECT_FALSE(alone.allocated().has_cpu_cores());
+  EXPECT_TRUE(alone.requested().unknown().contains("cpu_cores"));
+  EXPECT_TRUE(alone.requested().unknown().contains("nodes"));
+  const auto both = MergeOf({old, Row(data::v1::FACT_ORIGIN_SQUEUE, 90'000, Counts(4, 2))});
+  EXPECT_EQ(both.requested().cpu_cores(), 4);
+  EXPECT_EQ(both.requested().nodes(), 2);
+  EXPECT_EQ(both.allocated().cpu_cores(), 4);
+}
+
+TEST(Fold, TheFirstCountIsThatOfTheRequestAndNotA0BeforeIt) {
+  const auto at = [](int64_t ms, int32_t cpus, StoredFacts* row) {
+    FoldFacts(Facts(data::v1::FACT_ORIGIN_SACCT, Job("7"), ms, Counts(cpus, cpus)).facts(), ms,
+              row);
+  };
+  StoredFacts forward;
+  at(1, 0, &forward);
+  at(2, 4, &forward);
+  at(3, 8, &forward);
+  StoredFacts backward;
+  at(3, 8, &backward);
+  at(2, 4, &backward);
+  at(1, 0, &backward);
+  EXPECT_EQ(forward.execution().requested().cpu_cores(), 4);
+  EXPECT_EQ(DeterministicBytes(forward), DeterministicBytes(backward));
+
+  StoredFacts stored;  // with the 0, as it was kept before
+  at(1, 5, &stored);
+  stored.mutable_execution()->mutable_requested()->set_cpu_cores(0);
+  at(2, 4, &stored);
+  EXPECT_EQ(stored.execution().requested().cpu_cores(), 4);
+  at(3, 8, &stored);
+  EXPECT_EQ(stored.execution().requested().cpu_cores(), 4);
 }
 
 TEST(Fold, KeepsTheNewestOfAFieldAndTheOldestRequestInAnyOrder) {

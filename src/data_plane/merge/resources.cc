@@ -5,6 +5,7 @@
 
 #include <google/protobuf/message.h>
 
+#include "data_plane/merge/fold.h"
 #include "data_plane/merge/parts.h"
 
 namespace expanse::data_plane {
@@ -40,7 +41,7 @@ void Copy(const RequestedResources& in, const FieldDescriptor* field, RequestedR
 void FirstSight(const OrderedRows& rows, const FieldDescriptor* field, RequestedResources* out) {
   const auto has = [&](const StoredFacts* row) {
     const auto& requested = row->execution().requested();
-    return requested.GetReflection()->HasField(requested, field);
+    return requested.GetReflection()->HasField(requested, field) && !IsNoCount(requested, field);
   };
   int64_t first = 0;
   for (const StoredFacts* row : rows)
@@ -60,7 +61,8 @@ void MergeResources(const OrderedRows& rows, Execution* out) {
     FirstSight(rows, field, out->mutable_requested());
     for (const StoredFacts* row : rows) {
       const auto& allocated = row->execution().allocated();
-      if (!allocated.GetReflection()->HasField(allocated, field)) continue;
+      if (!allocated.GetReflection()->HasField(allocated, field) || IsNoCount(allocated, field))
+        continue;
       Copy(allocated, field, out->mutable_allocated());
       break;
     }
