@@ -35,7 +35,10 @@ void AddHistoryWarnings(const History& history, v1::AnalyseResult* result) {
         "another source were looked at, and nothing is lowered on their evidence",
         count));
   } else if (runs == 1) {
-    result->add_warnings("one recorded run only: margins are wide");
+    result->add_warnings(history.same_source()
+                             ? "one recorded run only: margins are wide; the confidence label "
+                               "means the same source, its score how few runs stand behind it"
+                             : "one recorded run only: margins are wide");
   }
   if (history.unfinished > 0) {
     result->add_warnings(fmt::format("{} run{} of this source not ended yet and not counted",

@@ -249,6 +249,25 @@ TEST(Analyser, FailuresLowerTheCompletionProbabilityAndAreClassed) {
   EXPECT_EQ(answer.result.confidence_score_fit(), 3);
 }
 
+TEST(Analyser, SaysInHowManyOfTheRunsThatFitMemoryWasMeasured) {
+  const auto measured = Answer(Question(kTrain, {Ran("2", 4, 100), Ran("1", 4, 100)}));
+  EXPECT_THAT(Warnings(measured), Not(Contains(HasSubstr("only a floor"))));
+  auto floor = Ran("1", 3, 100);
+  floor.mutable_execution()->mutable_memory_need()->set_bound(common::v1::BOUND_AT_LEAST);
+  floor.mutable_execution()->mutable_runtime_seconds()->set_value(2);
+  const auto answer = Answer(Question(kTrain, {Ran("3", 4, 100), Ran("2", 4, 100), floor}));
+  EXPECT_EQ(answer.result.confidence_score_fit(), 3);
+  EXPECT_THAT(Warnings(answer), Contains(HasSubstr("3 runs fit; memory was measured in 2")));
+}
+
+TEST(Analyser, NamesTheLeastMarginWhenItDecidedAndNotThePercentOfIt) {
+  const auto small = Answer(Question(kTrain, {Ran("1", 0.05, 4000)}));
+  EXPECT_THAT(small.result.recommended_resources().rationale(),
+              HasSubstr("32.0 MiB above it, the least margin"));
+  const auto large = Answer(Question(kTrain, {Ran("1", 4, 4000)}));
+  EXPECT_THAT(large.result.recommended_resources().rationale(), HasSubstr("50 % above it"));
+}
+
 TEST(Analyser, SimilarRunsMakeItMediumAndNameTheArguments) {
   auto run = Ran("1", 4, 100, "similar_bundle");
   run.add_arguments("--epochs");

@@ -124,8 +124,16 @@ std::optional<Limit> LimitFor(const LimitQuestion& question) {
     const double bound = Predict(fit, 1 - AcceptedHarm(question.risk));
     limit.value = std::max(limit.value, std::min(bound, limit.largest * rule.most_spread));
   }
-  limit.value = std::max({limit.value, limit.largest + rule.least_room, rule.smallest});
+  if (limit.largest + rule.least_room > limit.value) {
+    limit.value = limit.largest + rule.least_room;
+    limit.rule = Limit::Rule::kLeastRoom;
+  }
+  if (rule.smallest > limit.value) {
+    limit.value = rule.smallest;
+    limit.rule = Limit::Rule::kLeastLimit;
+  }
   limit.margin = limit.value / limit.largest - 1;
+  limit.room = limit.value - limit.largest;
   return limit;
 }
 

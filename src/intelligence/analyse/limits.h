@@ -27,7 +27,11 @@ struct Limit {
   double largest = 0;  // the largest observation it stands on
   Evidence largest_is = Evidence::kExact;
   double margin = 0;  // value / largest - 1
-  int measured = 0;   // observations of completed runs (exact or well sampled)
+  double room = 0;    // value - largest
+  /// What made the value: the margin by risk and spread, the least room above the largest
+  /// observation, or the least limit.
+  enum class Rule { kMargin, kLeastRoom, kLeastLimit } rule = Rule::kMargin;
+  int measured = 0;  // observations of completed runs (exact or well sampled)
   int observations = 0;
 };
 

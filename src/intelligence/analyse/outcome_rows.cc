@@ -151,6 +151,7 @@ void AddConfidence(const SubmissionView& view, const History& history,
     result->set_confidence(v1::CONFIDENCE_LABEL_LOW);
     return;
   }
+  // The label says whose runs they are, however few; the score says how many stand behind it.
   result->set_confidence(history.same_source() ? v1::CONFIDENCE_LABEL_HIGH
                                                : v1::CONFIDENCE_LABEL_MEDIUM);
   std::optional<double> memory;
@@ -163,6 +164,7 @@ void AddConfidence(const SubmissionView& view, const History& history,
   }
   int runs = 0;
   int fit = 0;
+  int memory_measured = 0;
   for (const auto& run : history.runs) {
     const auto memory_fits = Fits(run.memory, memory);
     const auto time_fits = Fits(run.runtime, walltime);
@@ -174,9 +176,16 @@ void AddConfidence(const SubmissionView& view, const History& history,
     } else if (memory_fits && time_fits) {
       ++runs;
       ++fit;
+      memory_measured += run.memory->evidence == Evidence::kFloor ? 0 : 1;
     }
   }
   if (runs == 0) return;
+  if (memory_measured < fit) {
+    result->add_warnings(
+        fmt::format("confidence: {} run{}; memory was measured in {}, {} only a floor was seen",
+                    fit, fit == 1 ? " fits" : "s fit", memory_measured,
+                    memory_measured == 0 ? "otherwise" : "in the others"));
+  }
   result->set_confidence_score(RoundTo2(SuccessionScore(fit, runs)));
   result->set_confidence_score_fit(fit);
   result->set_confidence_score_runs(runs);

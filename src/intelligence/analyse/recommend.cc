@@ -15,8 +15,6 @@ namespace {
 
 // Less than this below the request is not worth an edit.
 constexpr double kWorthLowering = 0.95;
-// A margin beyond this comes from the least limit, not from the rule of margins.
-constexpr double kTellingMargin = 2.5;
 
 std::string SizeText(double bytes) { return FormatSizeProse(Bytes{std::llround(bytes)}); }
 std::string TimeText(double seconds) {
@@ -88,11 +86,14 @@ class Recommender {
   }
 
   void Explain(std::string_view name, const std::string& basis, const Limit& limit,
-               const std::string& why) {
+               const std::string& why, std::string (*text)(double)) {
     if (!why.empty()) {
       Say(fmt::format("{}: {}; {}.", name, basis, why));
-    } else if (limit.margin > kTellingMargin && limit.largest_is != Evidence::kKilled) {
-      Say(fmt::format("{}: {}; far above it, since a limit has a least size.", name, basis));
+    } else if (limit.rule == Limit::Rule::kLeastRoom) {
+      Say(fmt::format("{}: {}; {} above it, the least margin, rounded up.", name, basis,
+                      text(limit.room)));
+    } else if (limit.rule == Limit::Rule::kLeastLimit) {
+      Say(fmt::format("{}: {}; {}, the least limit, rounded up.", name, basis, text(limit.value)));
     } else {
       Say(fmt::format("{}: {}; {:.0f} % above it at {} risk, rounded up.", name, basis,
                       100 * limit.margin, RiskText(risk_)));
@@ -123,7 +124,7 @@ class Recommender {
     Explain(view_.nodes > 1 ? "Memory of one node" : "Memory",
             Basis(limit, SizeText(limit.largest),
                   enforced ? "peaks (as enforced, page cache included)" : "needs"),
-            limit, why);
+            limit, why, SizeText);
     CheckNodes(chosen);
   }
 
@@ -165,7 +166,7 @@ class Recommender {
       chosen = std::max(most, asked.value_or(0));
     }
     out_.walltime_seconds = chosen;
-    Explain("Walltime", Basis(limit, TimeText(limit.largest), "durations"), limit, why);
+    Explain("Walltime", Basis(limit, TimeText(limit.largest), "durations"), limit, why, TimeText);
   }
 
   /// Cores are only ever lowered: that a program would use more of them cannot be seen in a run
