@@ -62,7 +62,8 @@ std::optional<ExitRecord> RecordOf(std::string_view bytes) {
   record.cpu_system_us = Signed(stats.ac_stime);
   record.read_bytes = Signed(stats.read_bytes);
   record.write_bytes = Signed(stats.write_bytes);
-  record.peak_resident_bytes = Signed(stats.hiwater_rss) * 1024;  // in KiB
+  record.peak_resident_bytes =
+      Signed(std::min<uint64_t>(stats.hiwater_rss, INT64_MAX / 4096)) * 1024;  // in KiB
   return record;
 }
 
