@@ -103,6 +103,11 @@ Result<int> RunDiagnose(Context& context, const Args& args) {
                                              run.error().empty() ? "" : ": ", run.error()));
   if (args.Bool("--prompt")) return PrintPrompt(context, run);
   context.terminal.Out(DiagnoseText(context, run));
+  // The failure section is for failed runs; why another one ended early is worth a line all the
+  // same.
+  if (!IsFailed(run.result()) && run.result().display().state() != "succeeded" &&
+      !run.result().root_cause().empty())
+    context.terminal.Err(EscapeForTerminal(run.result().root_cause()) + "\n");
   if (run.cached()) context.Progress("A recorded diagnosis; --no-cache makes a fresh one.");
   if (!context.terminal.interactive() || !IsFailed(run.result()) ||
       run.result().agent_prompt().empty())

@@ -125,7 +125,9 @@ TEST_F(DiagnoseCommand, TheFailureSectionFollowsWhatTheDiagnosisSaysAndNotTheCla
   auto& display = *result().mutable_display();
   display.set_state("cancelled");
   display.set_failure_class("job_cancelled");
+  result().set_root_cause("What happened: it ended. Why: the job was requeued.");
   EXPECT_EQ(machine_.Run({"diagnose", kExecution}), kExitOk);
+  EXPECT_NE(machine_.terminal.err.find("the job was requeued"), std::string::npos);
   EXPECT_EQ(machine_.terminal.out.find("FAILURE DETECTION"), std::string::npos);
   EXPECT_NE(machine_.terminal.out.find("job_cancelled"), std::string::npos);
   machine_.terminal.out.clear();

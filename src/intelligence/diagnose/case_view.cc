@@ -129,9 +129,10 @@ void AddMemoryFacts(CaseView& view) {
   if (run.requested().has_memory_bytes() && run.requested().memory_bytes() > 0) {
     const int64_t nodes = std::max(1, run.requested().nodes());
     view.memory_limit = run.requested().memory_bytes() / nodes;
-    view.limit = ledger.Seen(
-        SchedulerSource(run), "requested memory",
-        std::to_string(*view.memory_limit) + " bytes" + (nodes > 1 ? " on each node" : ""));
+    view.limit = ledger.Seen(SchedulerSource(run), "requested memory",
+                             std::to_string(*view.memory_limit) + " bytes (" +
+                                 FormatSizeProse({*view.memory_limit}) + ")" +
+                                 (nodes > 1 ? " on each node" : ""));
   }
   const auto measured = [&](const common::v1::MeasuredInt64& m, std::string_view position) {
     std::string text = std::to_string(m.value()) + " bytes";

@@ -98,6 +98,42 @@ TEST(PublishedDiagnosis, HasItsWordsAndItsShape) {
             want.at("display").at("field_status").as_object().size());
 }
 
+TEST(OutOfMemory, CallsAPeakSampledOnlyWhenItWas) {
+  auto in = PublishedExample();
+  auto& peak = *in.execution.mutable_memory_peak_enforced();
+  EXPECT_NE(Diagnose(in).root_cause().find("The sampled peak of"), std::string::npos);
+  peak.set_reason("killed at the memory limit");
+  EXPECT_NE(Diagnose(in).root_cause().find("The recorded peak of"), std::string::npos);
+}
+
+TEST(Timeout, SaysHowLittleProcessorTimeWasUsedAndThatTheLimitComesLate) {
+  CaseInputs in;
+  auto& run = in.execution;
+  run.set_source_type(common::v1::SOURCE_TYPE_SLURM);
+  run.set_scheduler_state("TIMEOUT");
+  run.set_status(common::v1::EXECUTION_STATUS_FAILED);
+  run.set_outcome(common::v1::EXECUTION_OUTCOME_TIMEOUT);
+  run.mutable_requested()->set_walltime_seconds(60);
+  run.mutable_runtime_seconds()->set_value(61);
+  run.mutable_cpu_seconds()->set_value(0.0097);
+  EXPECT_NE(Diagnose(in).root_cause().find("used 0.01 s of"), std::string::npos);
+  EXPECT_EQ(Diagnose(in).root_cause().find("with a delay"), std::string::npos);
+  run.mutable_runtime_seconds()->set_value(85);
+  EXPECT_NE(Diagnose(in).root_cause().find("with a delay"), std::string::npos);
+}
+
+TEST(Requeued, AnEndedAttemptNamesTheOneThatFollows) {
+  CaseInputs in;
+  auto& run = in.execution;
+  run.set_scheduler_state("REQUEUED");
+  run.set_status(common::v1::EXECUTION_STATUS_CANCELLED);
+  run.set_outcome(common::v1::EXECUTION_OUTCOME_UNKNOWN);
+  run.set_ending_cause(common::v1::ENDING_CAUSE_REQUEUED);
+  run.set_attempt(1);
+  EXPECT_NE(Diagnose(in).root_cause().find("put back into the queue; attempt 2 follows"),
+            std::string::npos);
+}
+
 TEST(PublishedDiagnosis, PipelineSaysWhatEachStageFound) {
   const auto result = Diagnose(PublishedExample());
   const auto summary = [&](int i) { return result.pipeline(i).summary(); };

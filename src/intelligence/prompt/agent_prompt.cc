@@ -2,12 +2,15 @@
 #include "intelligence/prompt/agent_prompt.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdio>
 #include <map>
 #include <set>
 
 #include "base/strings.h"
 #include "base/time.h"
 #include "base/units.h"
+#include "domain/metric_catalogue.h"
 #include "intelligence/diagnose/case_view.h"
 #include "intelligence/diagnose/evidence.h"
 
@@ -101,13 +104,25 @@ class Writer {
     if (run_.has_signal() && run_.signal() != 0) Row("signal", std::to_string(run_.signal()));
     if (run_.has_submit_time_ms())
       Row("submitted", FormatRfc3339(FromUnixMillis(run_.submit_time_ms())));
+    if (run_.has_start_time_ms())
+      Row("started", FormatRfc3339(FromUnixMillis(run_.start_time_ms())));
     if (run_.has_end_time_ms()) Row("ended", FormatRfc3339(FromUnixMillis(run_.end_time_ms())));
     Row("submit line", Inline(run_.submit_line(), 400));
     Row("working directory", Inline(run_.work_dir(), 400));
-    for (const auto& step : run_.steps())
-      Row("step " + Inline(step.step_id()), Inline(step.name()) + " " +
-                                                Inline(step.scheduler_state()) + " " +
-                                                diagnose::ExitText(step));
+    for (const auto& step : run_.steps()) Row("step " + Inline(step.step_id()), StepText(step));
+  }
+
+  // Name (unless it is the id again), state and exit, for as far as they are known.
+  static std::string StepText(const common::v1::ExecutionStep& step) {
+    std::string text;
+    const auto add = [&text](const std::string& part) {
+      if (!part.empty()) text += (text.empty() ? "" : ", ") + part;
+    };
+    if (step.name() != step.step_id()) add(Inline(step.name()));
+    add(Inline(step.scheduler_state()));
+    const std::string exit = diagnose::ExitText(step);
+    add(exit.empty() ? "exit code not known" : exit);
+    return text;
   }
 
   void Diagnosis() {
@@ -159,21 +174,44 @@ class Writer {
     for (const auto& [name, reason] : unknown) Row("unknown: " + name, Inline(reason));
   }
 
+  struct Peak {
+    double value = 0;
+    int64_t samples = 0;
+    std::string unit;
+  };
+
+  // A counter's series is its rate, which says nothing when the record has the total and the rate
+  // was never seen to move. One sample is no series.
   void Telemetry() {
     out_ += "\n## Telemetry peaks\n\n";
-    std::map<std::string, std::pair<double, std::string>> peaks;
+    std::map<std::string, Peak> peaks;
     for (const auto& series : in_.series)
       for (const auto& point : series.points()) {
-        auto [it, is_new] = peaks.try_emplace(series.metric(), point.max(), series.unit());
-        if (!is_new) it->second.first = std::max(it->second.first, point.max());
+        auto [it, is_new] = peaks.try_emplace(series.metric(), Peak{point.max(), 0, series.unit()});
+        if (!is_new) it->second.value = std::max(it->second.value, point.max());
+        it->second.samples += std::max<int64_t>(1, point.sample_count());
       }
-    if (peaks.empty()) out_ += "None: no series was sampled for this execution.\n";
-    for (const auto& [metric, peak] : peaks) {
-      char number[40];
-      std::snprintf(number, sizeof number, "%.3f", peak.first);
-      Row(Inline(metric), peak.second == "bytes" ? Size(static_cast<int64_t>(peak.first))
-                                                 : std::string(number) + " " + Inline(peak.second));
+    const size_t before = out_.size();
+    if (run_.has_oom_kills()) {
+      Row("oom-kills", std::to_string(run_.oom_kills()));
+      peaks.erase("oom-kills");
     }
+    for (const auto& [metric, peak] : peaks)
+      if (peak.samples >= 2) Row(Inline(metric), PeakText(metric, peak));
+    if (out_.size() == before)
+      out_ += in_.series.empty() ? "None: no series was sampled for this execution.\n"
+                                 : "None: no series has two samples of this execution.\n";
+  }
+
+  static std::string PeakText(const std::string& metric, const Peak& peak) {
+    const auto* info = domain::FindMetric(metric);
+    const bool is_rate = info != nullptr && info->kind == domain::MetricKind::kCounter;
+    if (peak.unit == "bytes" && !is_rate) return Size(static_cast<int64_t>(peak.value));
+    char number[40];
+    const bool whole = peak.unit == "count" && peak.value == std::floor(peak.value);
+    std::snprintf(number, sizeof number, whole ? "%.0f" : "%.3f", peak.value);
+    return std::string(Trim(peak.unit == "count" ? std::string(number)
+                                                 : std::string(number) + " " + Inline(peak.unit)));
   }
 
   void Sources() {

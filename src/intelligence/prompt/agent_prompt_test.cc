@@ -70,5 +70,40 @@ TEST(AgentPrompt, TellsHowSucceededRunsDiffer) {
   EXPECT_TRUE(Has(prompt, "requested 4.0 GiB of memory, other arguments"));
 }
 
+void AddSeries(diagnose::CaseInputs* in, const std::string& metric, const std::string& unit,
+               std::initializer_list<double> values) {
+  auto& series = in->series.emplace_back();
+  series.set_metric(metric);
+  series.set_unit(unit);
+  for (const double v : values) series.add_points()->set_max(v);
+}
+
+TEST(AgentPrompt, TellsTheTotalOfKillsCountsWholeAndNoSeriesOfOneSample) {
+  auto in = Failed("KeyError: 'x'\n");
+  in.execution.set_oom_kills(1);
+  AddSeries(&in, "oom-kills", "count/s", {0, 0});
+  AddSeries(&in, "processes", "count", {3, 4});
+  AddSeries(&in, "cpu", "cores", {0.5});
+  const auto prompt = diagnose::Diagnose(in).agent_prompt();
+  EXPECT_TRUE(Has(prompt, "- oom-kills: 1\n"));
+  EXPECT_TRUE(Has(prompt, "- processes: 4\n"));
+  EXPECT_FALSE(Has(prompt, "- cpu:"));
+}
+
+TEST(AgentPrompt, NamesAStepOnceWithItsExitAndTheStartOfTheRun) {
+  auto in = Failed("KeyError: 'x'\n");
+  in.execution.set_start_time_ms(1700000000000);
+  auto* step = in.execution.add_steps();
+  step->set_step_id("batch");
+  step->set_name("batch");
+  step->set_scheduler_state("OUT_OF_MEMORY");
+  EXPECT_TRUE(Has(diagnose::Diagnose(in).agent_prompt(),
+                  "- step batch: OUT_OF_MEMORY, exit code not known\n"));
+  step->set_exit_code(137);
+  const auto prompt = diagnose::Diagnose(in).agent_prompt();
+  EXPECT_TRUE(Has(prompt, "- step batch: OUT_OF_MEMORY, exit code 137\n"));
+  EXPECT_TRUE(Has(prompt, "- started: 2023-11-14T22:13:20"));
+}
+
 }  // namespace
 }  // namespace expanse::intelligence::prompt

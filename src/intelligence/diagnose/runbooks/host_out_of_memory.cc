@@ -107,6 +107,12 @@ Claim WhatHappened(const CaseView& view, const Proof& proof) {
   return claim;
 }
 
+// The kernel's own counter misses nothing; a sampler misses what lies between two samples.
+bool WasSampled(const common::v1::MeasuredInt64& peak) {
+  return peak.bound() == common::v1::BOUND_AT_LEAST &&
+         (peak.reason().empty() || peak.reason().find("sampled") != std::string::npos);
+}
+
 // A kill at the limit censors the peak: it is a floor.
 Claim Demand(const CaseView& view, const Proof& proof) {
   const std::string bound = view.memory_limit ? MemoryText(*view.memory_limit) : "the limit";
@@ -114,9 +120,11 @@ Claim Demand(const CaseView& view, const Proof& proof) {
   claim.facts = FactList({view.peak, view.limit});
   if (claim.facts.empty()) claim.facts = proof.facts;
   if (view.peak_enforced)
-    claim.text = "The sampled peak of " + MemoryText(*view.peak_enforced) +
-                 " is a floor, not the demand: the kill at the limit proves true demand exceeds " +
-                 bound + " by an unknown margin.";
+    claim.text =
+        std::string(WasSampled(view.run->memory_peak_enforced()) ? "The sampled" : "The recorded") +
+        " peak of " + MemoryText(*view.peak_enforced) +
+        " is a floor, not the demand: the kill at the limit proves true demand exceeds " + bound +
+        " by an unknown margin.";
   else
     claim.text = "The demand was not measured: the kill at the limit proves that it exceeds " +
                  bound + " by an unknown margin.";

@@ -40,9 +40,12 @@ Finding NothingFailed(const CaseView& view) {
       view.run->ending_cause() == common::v1::ENDING_CAUSE_REQUEUED || view.StateIs("REQUEUED");
   f.what.push_back(Opening(view));
   if (requeued) {
+    const int attempt = view.run->attempt();  // 0: not known
     f.why.push_back(
-        {"this attempt ended because the job was put back into the queue; the next "
-         "attempt is an execution of its own.",
+        {std::string("this attempt ended because the job was put back into the queue; ") +
+             (attempt > 0 ? "attempt " + std::to_string(attempt + 1) + " follows it as"
+                          : "the next attempt is") +
+             " an execution of its own.",
          FactList({view.state, view.cause, view.reason})});
     for (const auto& r : view.in->similar) {
       const auto& other = r.execution();
@@ -51,9 +54,9 @@ Finding NothingFailed(const CaseView& view) {
         continue;
       for (size_t i = 0; i < view.ledger.facts().size(); ++i)
         if (view.ledger.facts()[i].source() == "execution:" + other.execution_id())
-          f.why.push_back(
-              {"The next attempt ended in state " + ToUtf8(other.scheduler_state()) + ".",
-               {static_cast<FactId>(i + 1)}});
+          f.why.push_back({"The next attempt is execution " + other.execution_id() + ", in state " +
+                               ToUtf8(other.scheduler_state()) + ".",
+                           {static_cast<FactId>(i + 1)}});
     }
     return f;
   }

@@ -9,9 +9,12 @@
 namespace expanse::intelligence::diagnose {
 namespace {
 
+// SLURM looks at limits now and then, so a run may outlive its own by up to a minute or so.
+constexpr int64_t kDelayWorthSaying = 5;  // seconds
+
 std::string Decimal(double value) {
   char text[32];
-  std::snprintf(text, sizeof text, "%.1f", value);
+  std::snprintf(text, sizeof text, value < 1 ? "%.2f" : "%.1f", value);
   return text;
 }
 
@@ -38,6 +41,10 @@ std::optional<Finding> WalltimeExceeded(const CaseView& view, const Runbook& run
   }
   what.text += ".";
   f.what.push_back(std::move(what));
+  if (view.run->source_type() == common::v1::SOURCE_TYPE_SLURM && view.elapsed_s &&
+      view.time_limit_s && *view.elapsed_s > *view.time_limit_s + kDelayWorthSaying)
+    f.what.push_back({"SLURM enforces time limits with a delay, so a run can go on past its own.",
+                      FactList({view.elapsed, view.time_limit})});
   if (view.elapsed != 0)
     f.what.push_back({"The runtime is a floor: how long the work would have taken is not known.",
                       FactList({view.elapsed, view.state})});
